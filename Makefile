@@ -1,0 +1,56 @@
+# On a fresh machine with Python 3.11+ and make: `make demo` and `make test`.
+# Each target makes its own .venv and installs what it needs into it.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format bench soak clean
+
+help:  ## List the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
+
+# A stamp per set of extras: installed once, and again when the requirements change.
+$(VENV)/.python:
+	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+$(VENV)/.core: $(VENV)/.python pyproject.toml constraints.txt
+	$(PIP) install --quiet --constraint constraints.txt --editable .
+	touch $@
+
+$(VENV)/.test: $(VENV)/.core
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[test]'
+	touch $@
+
+$(VENV)/.bench: $(VENV)/.test
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[test,bench]'
+	touch $@
+
+demo: $(VENV)/.core  ## Make a generated collection in demo/ and look into it
+	rm -rf demo
+	$(BIN)/labelkin demo demo
+
+test: $(VENV)/.test  ## Run the fast tests
+	$(BIN)/pytest -n 2 -m 'not soak'
+
+check: $(VENV)/.test  ## Lint, formatting and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.test  ## Format the code
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.bench  ## Measure speed and size; results go to results/
+	$(BIN)/python benchmarks/store.py
+
+soak: $(VENV)/.test  ## Hundreds of kills and other long tests
+	$(BIN)/pytest -m soak
+
+clean:  ## Remove what the targets above made
+	rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache .hypothesis dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,62 @@
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+
+@contextmanager
+def atomic_file(path: Path) -> Iterator[IO[bytes]]:
+    """A binary file that takes its place at `path` when the block ends without error.
+
+    The content is on disk before the rename, so a kill or a power cut leaves
+    either the old file or the new one. The mode is that of the file it replaces.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
+    try:
+        with temporary.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        with suppress(FileNotFoundError):
+            temporary.chmod(path.stat().st_mode & 0o7777)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+@contextmanager
+def atomic_text(path: Path) -> Iterator[IO[str]]:
+    """Like `atomic_file`, for UTF-8 text; gzipped when the name ends in .gz."""
+    with atomic_file(path) as file:
+        if path.suffix == ".gz":
+            # mtime 0 and no name: the same text gives the same bytes.
+            with (
+                gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as packed,
+                io.TextIOWrapper(packed, encoding="utf-8", newline="\n") as text,
+            ):
+                yield text
+        else:
+            plain = io.TextIOWrapper(file, encoding="utf-8", newline="\n")
+            yield plain
+            plain.flush()
+            plain.detach()
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a rename in `folder` durable, where the system knows how."""
+    if hasattr(os, "O_DIRECTORY"):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

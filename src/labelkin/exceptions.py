@@ -1,0 +1,83 @@
+"""Everything labelkin raises on purpose.
+
+    LabelkinError
+    ├── InputError              a file that cannot be read as what it should be
+    │   ├── FormatError         its format is unknown or not the one named
+    │   └── DamagedFileError    it breaks off or is corrupt part of the way
+    ├── VocabularyError         a vocabulary that contradicts itself, an unknown heading
+    ├── ConfigError             labelkin.toml has an unknown key or a bad value
+    ├── CollectionError         a collection folder that cannot be used
+    │   ├── CollectionNotFoundError
+    │   ├── CollectionExistsError
+    │   ├── CollectionDamagedError
+    │   ├── CollectionTooNewError
+    │   ├── CollectionReadOnlyError
+    │   ├── CollectionFullError     no space left on the disk
+    │   └── CollectionBusyError     another process is writing
+    └── MissingExtraError       an optional dependency is not installed
+
+Each message is one line: what failed, the offending value, the next step. The
+command line prints it as it is and never shows a traceback for these.
+"""
+
+from __future__ import annotations
+
+
+class LabelkinError(Exception):
+    """Base of all errors that a user can do something about."""
+
+
+class InputError(LabelkinError):
+    """A file cannot be read as what it should be."""
+
+
+class FormatError(InputError):
+    """A file's format is unknown, or it is not the one that was named."""
+
+
+class DamagedFileError(InputError):
+    """A file breaks off or is corrupt; what stood before the damage was read."""
+
+
+class VocabularyError(LabelkinError):
+    """A vocabulary contradicts itself, or a heading is not in it."""
+
+
+class ConfigError(LabelkinError):
+    """labelkin.toml has an unknown key or a bad value."""
+
+
+class CollectionError(LabelkinError):
+    """A collection folder cannot be used."""
+
+
+class CollectionNotFoundError(CollectionError):
+    """There is no collection at this path."""
+
+
+class CollectionExistsError(CollectionError):
+    """A collection, or something else, is already at this path."""
+
+
+class CollectionDamagedError(CollectionError):
+    """A file of the collection is missing or corrupt."""
+
+
+class CollectionTooNewError(CollectionError):
+    """The collection was written by a newer labelkin."""
+
+
+class CollectionReadOnlyError(CollectionError):
+    """The collection cannot be written to."""
+
+
+class CollectionFullError(CollectionError):
+    """The disk is full; the last transaction was rolled back."""
+
+
+class CollectionBusyError(CollectionError):
+    """Another process holds the writer lock."""
+
+
+class MissingExtraError(LabelkinError):
+    """An optional dependency is not installed."""

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+from labelkin.corpus import Document
+from labelkin.vocab import Concept, Vocabulary
+
+# Machines are noisy; a slow example is no failure.
+settings.register_profile("labelkin", deadline=None)
+settings.load_profile("labelkin")
+
+SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of real data; tests that ask for it are skipped where it is not."""
+    if not SHARED_DATA.is_dir():
+        pytest.skip("needs the real data in ../shared/data")
+    return SHARED_DATA
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
+    """Write a file into the test's own folder and return its path."""
+
+    def write_file(name: str, content: str | bytes) -> Path:
+        path = tmp_path / name
+        path.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
+        return path
+
+    return write_file
+
+
+@pytest.fixture
+def vocabulary() -> Vocabulary:
+    """Five concepts with all that a concept can have."""
+    return Vocabulary(
+        [
+            Concept("V1", {"en": "Bread", "de": "Brot"}, notations=("A01",)),
+            Concept(
+                "V2",
+                {"en": "Bread, Rye", "de": "Roggenbrot"},
+                {"en": ("Rye Bread", "Dark Loaf")},
+                notations=("A01.100",),
+                broader=("V1",),
+            ),
+            Concept("V3", {"en": "Oats"}, {"en": ("Avena", "Dark Loaf")}, related=("V1",)),
+            Concept("http://example.org/v#V4", {"en": "Barley"}, schemes=("http://example.org/v",)),
+            Concept("V5", {"en": "Malt (Old)"}, deprecated=True, replaced_by=("V3",)),
+        ]
+    )
+
+
+@pytest.fixture
+def documents() -> list[Document]:
+    """Three documents: labels by id, by name, and none."""
+    return [
+        Document("d1", "Baking with rye", "Dense and dark.", language="en", labels=("V1", "V2")),
+        Document("d2", "Porridge", "Oats at dawn.", language="en", labels=("oats",)),
+        Document("d3", "An empty field", "Nothing grows.", language="en"),
+    ]
