@@ -1,0 +1,19 @@
+"""Documents and the readers and writers of corpora."""
+
+from __future__ import annotations
+
+from labelkin.corpus.corpus import FORMATS, Corpus, read_corpus
+from labelkin.corpus.document import Deletion, Document
+from labelkin.corpus.report import ReadReport
+from labelkin.corpus.writers import WRITERS, write_corpus
+
+__all__ = [
+    "FORMATS",
+    "WRITERS",
+    "Corpus",
+    "Deletion",
+    "Document",
+    "ReadReport",
+    "read_corpus",
+    "write_corpus",
+]

@@ -1,0 +1,73 @@
+"""BioASQ Task A: `{"articles": [{"pmid", "title", "abstractText", "meshMajor", …}, …]}`.
+
+The published files hold over 20 GB with one article a line. They are read line
+by line, so that a broken article costs that article only. The same JSON laid
+out in another way (pretty-printed, or all on one line) goes through a streaming
+parser, which cannot step over a syntax error. Test sets say `documents` for
+`articles`; a plain JSON list of records is read too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from labelkin.corpus.document import Document
+from labelkin.corpus.intake import Intake
+from labelkin.corpus.source import Source
+from labelkin.exceptions import DamagedFileError
+
+OPENING = re.compile(r'\s*(?:\{\s*"(?P<key>articles|documents)"\s*:\s*)?\[\s*')
+_ARTICLE_END = re.compile(r"\}\s*(,|\]\s*\}?)?\s*$")
+_LIST_END = re.compile(r"(?:^|(?<=\}))\s*\]\s*\}?\s*$")
+
+
+def read_bioasq(source: Source, intake: Intake) -> Iterator[Document]:
+    """The articles of a BioASQ file, whatever its layout."""
+    text = source.head.decode("utf-8", "replace").removeprefix("\ufeff")
+    opening = OPENING.match(text)
+    key = opening.group("key") if opening else None
+    first, newline, _ = text[opening.end() if opening else 0 :].partition("\n")
+    if newline and first.startswith("{") and _ARTICLE_END.search(first):
+        yield from _read_lines(source, intake)
+    else:
+        yield from _read_stream(source, intake, f"{key}.item" if key else "item")
+
+
+def _read_lines(source: Source, intake: Intake) -> Iterator[Document]:
+    opened = closed = False
+    number = 0
+    for number, line in source.lines():
+        article = line.strip()
+        if not opened:
+            # What opens the list may stand on lines of its own.
+            _, bracket, article = article.partition("[")
+            opened = bracket == "["
+        without_end = _LIST_END.sub("", article)
+        closed = closed or without_end != article
+        article = without_end.removesuffix(",").strip()
+        if article:
+            record = intake.parse(article, f"line {number}")
+            if record is not None:
+                yield from intake.take(_in_english(record), f"line {number}")
+    if not closed:
+        raise DamagedFileError(f"breaks off after line {number}: the list is never closed")
+
+
+def _read_stream(source: Source, intake: Intake, prefix: str) -> Iterator[Document]:
+    import ijson
+
+    number = 0
+    try:
+        with source.damage_reported(lambda: f"after article {number}"):
+            for record in ijson.items(source.stream, prefix, use_float=True):
+                number += 1
+                yield from intake.take(_in_english(record), f"article {number}")
+    except ijson.JSONError as error:
+        reason = " ".join(str(error).split())
+        raise DamagedFileError(f"broken JSON after article {number}: {reason}") from error
+
+
+def _in_english(record: object) -> object:
+    """BioASQ takes its articles from PubMed, which gives all texts in English."""
+    return {"language": "en", **record} if isinstance(record, dict) else record

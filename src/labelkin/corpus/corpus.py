@@ -1,0 +1,173 @@
+"""Corpora: files in any known format, read as one stream of documents."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import cast
+
+from labelkin.corpus.document import Deletion, Document
+from labelkin.corpus.intake import Intake
+from labelkin.corpus.record import BODY_KEYS, ID_KEYS, LABEL_KEYS, LANGUAGE_KEYS, TITLE_KEYS
+from labelkin.corpus.report import ReadReport
+from labelkin.corpus.source import Source
+from labelkin.exceptions import DamagedFileError, FormatError, InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A corpus format by its short name; its reader is imported when it is first used."""
+
+    name: str
+    description: str
+    reader: str
+
+    def read(self, source: Source | Path, intake: Intake) -> Iterator[Document | Deletion]:
+        """The documents of `source`; a folder format takes a path."""
+        module, function = self.reader.split(":")
+        reader = getattr(import_module(f"labelkin.corpus.{module}"), function)
+        return cast("Iterator[Document | Deletion]", reader(source, intake))
+
+
+FORMATS = {
+    known.name: known
+    for known in (
+        Format("bioasq", 'BioASQ Task A JSON: {"articles": […]}', "bioasq:read_bioasq"),
+        Format("pubmed", "PubMed/MEDLINE XML: PubmedArticleSet", "pubmed:read_pubmed"),
+        Format("jsonl", "JSON Lines: id, title, abstract, labels", "jsonl:read_jsonl"),
+        Format("csv", "CSV with a header row, ours or Annif's", "table:read_csv"),
+        Format("tsv", "tab-separated with a header row", "table:read_tsv"),
+        Format("annif-tsv", "Annif: text<TAB><uri> <uri>", "annif:read_annif_tsv"),
+        Format("annif-jsonl", "Annif: document_id, text, subjects", "jsonl:read_annif_jsonl"),
+        Format("annif-folder", "Annif: .txt with .tsv or .key", "annif:read_annif_folder"),
+    )
+}
+
+_ANNIF_KEYS = re.compile(rb'"(document_id|subjects)"\s*:')
+_BIOASQ_START = re.compile(rb'\s*(\{\s*"(articles|documents)"\s*:\s*)?\[')
+_COLUMN_NAMES = {*ID_KEYS, *TITLE_KEYS, *BODY_KEYS, *LABEL_KEYS, *LANGUAGE_KEYS}
+_PUBMED_ROOT = re.compile(rb"<(PubmedArticleSet|MedlineCitationSet|DeleteCitation)\b")
+
+
+def recognise(source: Source) -> Format:
+    """The format of an open file, by its content first and its extension second."""
+    head = source.head.removeprefix(b"\xef\xbb\xbf")
+    start = head.lstrip()
+    if not start:
+        raise FormatError(f"{source.name}: the file is empty")
+    if b"\x00" in head:
+        raise FormatError(f"{source.name}: a binary file, not a corpus in text form")
+    if start.startswith(b"<") and not start.startswith(b"<http"):
+        if _PUBMED_ROOT.search(head):
+            return FORMATS["pubmed"]
+        raise FormatError(f"{source.name}: XML, but not a PubmedArticleSet")
+    if _BIOASQ_START.match(start):
+        return FORMATS["bioasq"]
+    first_line = start.split(b"\n", 1)[0]
+    if start.startswith(b"{"):
+        return FORMATS["annif-jsonl" if _ANNIF_KEYS.search(first_line) else "jsonl"]
+    extension = Path(source.path.name.removesuffix(".gz")).suffix.lower()
+    if extension == ".csv":
+        return FORMATS["csv"]
+    if b"\t" in first_line:
+        return FORMATS["tsv" if _is_header(first_line, "\t") else "annif-tsv"]
+    if _is_header(first_line, ","):
+        return FORMATS["csv"]
+    raise FormatError(
+        f"{source.name}: no known corpus format; name it with --format ({', '.join(FORMATS)})"
+    )
+
+
+def _is_header(line: bytes, separator: str) -> bool:
+    """Whether two cells or more are column names; one may be a word of a text."""
+    cells = {cell.strip().strip('"') for cell in line.decode("utf-8", "replace").split(separator)}
+    return len(cells & _COLUMN_NAMES) > 1
+
+
+class Corpus:
+    """A stream of documents from files, with an account of what was read.
+
+    Iterate over it as often as you like; `report` speaks of the latest pass.
+    A file that cannot be read, or breaks off, is reported and the next is read.
+    """
+
+    def __init__(
+        self, paths: Iterable[Path], format_name: str | None = None, label_separator: str = "|"
+    ) -> None:
+        self.paths = list(paths)
+        self.report = ReadReport()
+        self._label_separator = label_separator
+        self._source: Source | None = None
+        self._finished_bytes = 0
+        if format_name is not None and format_name not in FORMATS:
+            raise FormatError(f"{format_name!r} is no corpus format; known: {', '.join(FORMATS)}")
+        self._format = FORMATS[format_name] if format_name else None
+        for path in self.paths:
+            if str(path) != "-" and not path.exists():
+                raise InputError(f"{path}: no such file or folder")
+
+    def __iter__(self) -> Iterator[Document | Deletion]:
+        self.report = ReadReport()
+        self._finished_bytes = 0
+        for path in self.paths:
+            self.report.files += 1
+            try:
+                yield from self._counted(self._read(path))
+            except DamagedFileError as error:
+                self.report.damage(str(path), str(error))
+            except InputError as error:
+                self.report.refuse(str(path), str(error).removeprefix(f"{path}: "))
+            self._finished_bytes += path.stat().st_size if path.is_file() else 0
+
+    def documents(self) -> Iterator[Document]:
+        """The documents alone; deletions only make sense to a collection."""
+        return (item for item in self if isinstance(item, Document))
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes of the files themselves, for progress."""
+        return self._finished_bytes + (self._source.position if self._source else 0)
+
+    @property
+    def bytes_total(self) -> int:
+        """Size of all files; 0 where standard input is among them."""
+        if any(str(path) == "-" for path in self.paths):
+            return 0
+        return sum(path.stat().st_size for path in self.paths if path.is_file())
+
+    def _counted(self, items: Iterator[Document | Deletion]) -> Iterator[Document | Deletion]:
+        for item in items:
+            if isinstance(item, Deletion):
+                self.report.deletions += 1
+            else:
+                self.report.read += 1
+                self.report.without_labels += not item.labels
+            yield item
+
+    def _read(self, path: Path) -> Iterator[Document | Deletion]:
+        intake = Intake(str(path), self.report, self._label_separator)
+        if path.is_dir():
+            yield from FORMATS["annif-folder"].read(path, intake)
+            return
+        with Source(path) as source:
+            self._source = source
+            try:
+                yield from (self._format or recognise(source)).read(source, intake)
+            finally:
+                self._source = None
+                if source.not_utf8:
+                    message = f"{source.not_utf8} lines are not UTF-8 and were read as Windows-1252"
+                    self.report.note(source.name, "encoding", message)
+
+
+def read_corpus(
+    *paths: str | Path, format: str | None = None, label_separator: str = "|"
+) -> Corpus:
+    """Open corpus files in any known format; gzipped files are read as they are.
+
+    The format is recognised by content and extension unless `format` names it.
+    """
+    return Corpus([Path(path) for path in paths], format, label_separator)

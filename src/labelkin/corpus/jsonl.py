@@ -1,0 +1,29 @@
+"""JSON Lines: one record a line, ours or Annif's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from labelkin.corpus.document import Document
+from labelkin.corpus.intake import Intake
+from labelkin.corpus.record import generated_id, lift_title
+from labelkin.corpus.source import Source
+
+
+def read_jsonl(source: Source, intake: Intake) -> Iterator[Document]:
+    """`{"id", "title", "abstract", "labels": [id|URI|name], "language"?, …}` a line."""
+    for number, line in source.lines():
+        if line.strip():
+            yield from intake.take_json(line, f"line {number}")
+
+
+def read_annif_jsonl(source: Source, intake: Intake) -> Iterator[Document]:
+    """`{"document_id"?, "text", "metadata", "subjects": [{"uri", "label"}]}` a line."""
+    for number, line in source.lines():
+        where = f"line {number}"
+        record = intake.parse(line, where) if line.strip() else None
+        if isinstance(record, dict):
+            fallback = generated_id(source.stem, number, str(record.get("text")))
+            yield from intake.take(lift_title(record), where, fallback)
+        elif record is not None:
+            yield from intake.take(record, where)

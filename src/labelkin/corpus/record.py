@@ -1,0 +1,220 @@
+"""From a decoded record (a JSON object, a table row) to a Document.
+
+The names under which sources keep the same thing are gathered here, once:
+BioASQ says `abstractText` and `meshMajor`, Annif `text` and `subjects`, others
+`abstract` and `labels`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from labelkin.corpus.document import Document
+from labelkin.corpus.language import normalise_language
+from labelkin.corpus.text import clean_label, clean_text, has_control_characters
+
+ID_KEYS = ("id", "document_id", "pmid")
+TITLE_KEYS = ("title",)
+BODY_KEYS = ("abstract", "abstractText", "body", "text")
+LABEL_KEYS = ("labels", "subjects", "meshMajor", "headings")
+LANGUAGE_KEYS = ("language", "lang")
+_LABEL_ID_KEYS = ("id", "uri", "ui")
+_LABEL_NAME_KEYS = ("name", "label")
+
+
+Note = Callable[[str], None]
+
+
+def _no_note(message: str) -> None:
+    """For callers that do not want to hear of mended labels."""
+
+
+class RecordError(ValueError):
+    """A record that cannot become a document; the message says why."""
+
+
+def generated_id(stem: str, line: int, text: str) -> str:
+    """An id for a record of a format that has none.
+
+    The line lets a person find the record; the digest of its text keeps two
+    files of the same name apart. Reading the same file again gives the same id.
+    """
+    digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8]
+    return f"{stem}:{line}-{digest}"
+
+
+def document_from_record(
+    record: object,
+    *,
+    fallback_id: str | None = None,
+    label_separator: str = "|",
+    note: Note = _no_note,
+) -> Document:
+    """The document that `record` describes; RecordError if it has no id or no text.
+
+    `note` is told of what had to be mended.
+
+    Keys that are not known here are kept as metadata. The first of several
+    texts (`abstract`, `body`, `text`) is the body; the others and the members
+    of `fields` are further text fields.
+    """
+    if not isinstance(record, dict):
+        raise RecordError(f"a {_kind(record)} where a record was expected")
+    rest: dict[str, Any] = dict(record)
+    identifier = _identifier(_take(rest, ID_KEYS), fallback_id)
+    title = _text(_take(rest, TITLE_KEYS), "title")
+    texts = {key: _text(rest.pop(key), key) for key in BODY_KEYS if key in rest}
+    body_key = next((key for key, text in texts.items() if text), None)
+    fields = {key: text for key, text in texts.items() if text and key != body_key}
+    fields.update(_text_fields(rest.pop("fields", None)))
+    labels, names = _labels(_take(rest, LABEL_KEYS), label_separator, note)
+    names.update(_label_names(rest.pop("label_names", None)))
+    body = texts[body_key] if body_key else ""
+    if not (title or body or fields):
+        raise RecordError("no text: title and abstract are missing or empty")
+    return Document(
+        id=identifier,
+        title=title,
+        body=body,
+        fields=fields,
+        language=_language(_take(rest, LANGUAGE_KEYS), note),
+        metadata=_metadata(rest),
+        labels=labels,
+        label_names={label: names[label] for label in labels if label in names},
+    )
+
+
+def lift_title(record: dict[str, Any]) -> dict[str, Any]:
+    """Annif's record with a title that its metadata hold moved up to the record."""
+    metadata = record.get("metadata")
+    if not isinstance(metadata, dict) or "title" in record or "title" not in metadata:
+        return record
+    rest = {key: value for key, value in metadata.items() if key != "title"}
+    return {**record, "title": metadata["title"], "metadata": rest}
+
+
+def _labels(value: object, separator: str, note: Note) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Labels in source order without repeats, and the names that stand beside ids."""
+    if value is None:
+        return (), {}
+    if isinstance(value, str):
+        value = value.split(separator)
+    if not isinstance(value, list):
+        raise RecordError(f"labels are a {_kind(value)}, not a list")
+    labels: dict[str, None] = {}
+    names: dict[str, str] = {}
+    for item in value:
+        label, name = _label(item, note)
+        if label:
+            labels.setdefault(label)
+            if name:
+                names[label] = name
+    return tuple(labels), names
+
+
+def _label(item: object, note: Note) -> tuple[str, str]:
+    if isinstance(item, Mapping):
+        label = _one_label(_first(item, _LABEL_ID_KEYS), note)
+        name = _one_label(_first(item, _LABEL_NAME_KEYS), note)
+        return (label, name) if label else (name, "")
+    return _one_label(item, note), ""
+
+
+def _one_label(value: object, note: Note) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str):
+        raise RecordError(f"a label is a {_kind(value)}, not a text")
+    label = _strip_brackets(clean_label(value))
+    if has_control_characters(value):
+        note(f"control characters in a label: {value!r} was read as {label!r}")
+    return label
+
+
+def _strip_brackets(uri: str) -> str:
+    """`<uri>` → `uri`, as Annif writes them."""
+    return uri[1:-1] if uri.startswith("<") and uri.endswith(">") else uri
+
+
+def _take(record: dict[str, Any], keys: Sequence[str]) -> object:
+    """Remove the first of `keys` that has a value; the others stay where they are."""
+    for key in keys:
+        if record.get(key) not in (None, ""):
+            return record.pop(key)
+    for key in keys:
+        record.pop(key, None)
+    return None
+
+
+def _first(mapping: Mapping[str, Any], keys: Sequence[str]) -> object:
+    return next((mapping[key] for key in keys if mapping.get(key)), None)
+
+
+def _identifier(value: object, fallback: str | None) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if value is not None and not isinstance(value, str):
+        raise RecordError(f"the id is a {_kind(value)}, not a text or a whole number")
+    identifier = clean_label(value or "")
+    if not identifier and fallback:
+        return fallback
+    if not identifier:
+        raise RecordError("no id")
+    return identifier
+
+
+def _text(value: object, key: str) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return clean_text(value)
+    raise RecordError(f'"{key}" is a {_kind(value)}, not a text')
+
+
+def _text_fields(value: object) -> dict[str, str]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise RecordError(f'"fields" is a {_kind(value)}, not an object')
+    texts = {clean_label(str(key)): _text(text, str(key)) for key, text in value.items()}
+    return {key: text for key, text in texts.items() if key and text}
+
+
+def _label_names(value: object) -> dict[str, str]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise RecordError(f'"label_names" is a {_kind(value)}, not an object')
+    return {clean_label(str(key)): clean_label(_text(name, "name")) for key, name in value.items()}
+
+
+def _language(value: object, note: Note) -> str | None:
+    if value is None:
+        return None
+    language = normalise_language(value) if isinstance(value, str) else None
+    if language is None:
+        note(f"{value!r} is not a language code and was left out")
+    return language
+
+
+def _metadata(rest: dict[str, Any]) -> dict[str, Any]:
+    nested = rest.pop("metadata", None)
+    if nested is not None and not isinstance(nested, Mapping):
+        raise RecordError(f'"metadata" is a {_kind(nested)}, not an object')
+    merged = {**rest, **(nested or {})}
+    return {
+        clean_label(str(key)): clean_text(value) if isinstance(value, str) else value
+        for key, value in merged.items()
+        if value not in (None, "")
+    }
+
+
+_KINDS = {dict: "object", list: "list", str: "text", bool: "true/false", type(None): "null"}
+
+
+def _kind(value: object) -> str:
+    return _KINDS.get(type(value), "number" if isinstance(value, int | float) else "value")

@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from labelkin.corpus import FORMATS, read_corpus
+from labelkin.corpus.corpus import recognise
+from labelkin.corpus.report import SHOWN_PROBLEMS
+from labelkin.corpus.source import Source
+from labelkin.exceptions import FormatError, InputError
+
+Write = Callable[[str, str | bytes], Path]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("x", '{"articles": [', "bioasq"),
+        ("x", '{"documents":\n[{"pmid": 1}]}', "bioasq"),
+        ("x", '[{"id": 1}]', "bioasq"),
+        ("x.xml", '<?xml version="1.0"?><PubmedArticleSet>', "pubmed"),
+        ("x", '{"id": "1", "title": "x"}', "jsonl"),
+        ("x", '{"text": "x", "subjects": []}', "annif-jsonl"),
+        ("x.csv", "whatever;here", "csv"),
+        ("x.txt", "id,title\n1,x", "csv"),
+        ("x", '"id","title"\n1,x', "csv"),
+        ("x.tsv", "pmid\ttitle\n1\tx", "tsv"),
+        ("x.tsv", "Some text, with commas\t<http://e.org/1>", "annif-tsv"),
+        ("x.tsv.gz", gzip.compress(b"Some text\t<http://e.org/1>"), "annif-tsv"),
+        ("x", '\ufeff{"id": "1", "title": "x"}', "jsonl"),
+    ],
+)
+def test_recognise(name: str, content: str | bytes, expected: str, write: Write) -> None:
+    with Source(write(name, content)) as source:
+        assert recognise(source).name == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "the file is empty"),
+        (b" \n\n", "the file is empty"),
+        (b"\x89PNG\r\n\x1a\n\x00\x00\x00", "a binary file"),
+        (b"<?xml version='1.0'?><html>", "not a PubmedArticleSet"),
+        (b"just words", "no known corpus format"),
+        (gzip.compress(b""), "the file is empty"),
+    ],
+)
+def test_refused_files(
+    content: bytes, reason: str, write: Write, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = write("c", content)
+    good = write("good.jsonl", '{"id": "1", "title": "x"}')
+    corpus = read_corpus(path, good)
+    assert [document.id for document in corpus.documents()] == ["1"]
+    assert corpus.report.files_refused == [str(path)]
+    assert len(caplog.messages) == 1
+    assert caplog.messages[0].startswith(f"{path}: ")
+    assert reason in caplog.messages[0]
+
+
+def test_a_gzip_that_is_none(write: Write) -> None:
+    corpus = read_corpus(write("c.gz", b"\x1f\x8bnonsense and more nonsense"))
+    assert list(corpus) == []
+    assert len(corpus.report.files_damaged) == 1
+
+
+def test_missing_file_and_unknown_format_fail_before_anything_is_read(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such file"):
+        read_corpus(tmp_path / "nothing.jsonl")
+    with pytest.raises(FormatError, match="known: bioasq"):
+        read_corpus(tmp_path, format="marc")
+
+
+def test_problems_do_not_flood(write: Write, caplog: pytest.LogCaptureFixture) -> None:
+    corpus = read_corpus(write("c.jsonl", "{broken\n" * 500))
+    assert list(corpus) == []
+    assert corpus.report.skipped == 500
+    assert len(caplog.messages) == SHOWN_PROBLEMS + 1
+
+
+def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = gzip.compress(b'{"id": "1", "title": "x"}\n')
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(data)))
+    corpus = read_corpus("-")
+    assert corpus.bytes_total == 0
+    assert [document.id for document in corpus.documents()] == ["1"]
+
+
+def test_a_corpus_can_be_read_twice(write: Write) -> None:
+    corpus = read_corpus(write("c.jsonl", '{"id": "1", "title": "x"}\n'))
+    assert list(corpus) == list(corpus)
+    assert corpus.report.read == 1
+
+
+def test_every_format_has_a_reader(tmp_path: Path) -> None:
+    from importlib import import_module
+
+    for known in FORMATS.values():
+        module, function = known.reader.split(":")
+        assert callable(getattr(import_module(f"labelkin.corpus.{module}"), function))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+@given(
+    content=st.binary(max_size=300)
+    | st.text(max_size=300).map(lambda text: text.encode("utf-8", "replace"))
+    | st.builds(
+        lambda start, rest: start + rest,
+        st.sampled_from(
+            [b'{"articles":[\n', b"<PubmedArticleSet>", b'{"id":"1"', b"id,title\n", b"x\t<u>\n"]
+        ),
+        st.binary(max_size=200),
+    ),
+    named=st.sampled_from([None, *(name for name in FORMATS if name != "annif-folder")]),
+)
+def test_no_content_makes_a_reader_crash(content: bytes, named: str | None, tmp_path: Path) -> None:
+    path = tmp_path / "fuzz"
+    path.write_bytes(content)
+    corpus = read_corpus(path, format=named)
+    for document in corpus.documents():
+        assert document.id
+        json.dumps(document.metadata)
+    assert corpus.report.files == 1

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from labelkin.corpus.record import RecordError, document_from_record, generated_id, lift_title
+
+JSON_VALUE = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+KNOWN_KEYS = st.sampled_from(
+    "id pmid title abstract text labels subjects language fields metadata label_names x".split()
+)
+
+
+@given(st.dictionaries(KNOWN_KEYS, JSON_VALUE) | JSON_VALUE)
+def test_any_json_gives_a_document_or_a_reason(record: Any) -> None:
+    try:
+        document = document_from_record(record)
+    except RecordError as error:
+        assert str(error)
+        return
+    assert document.id == document.id.strip() != ""
+    assert document.text
+    assert len(set(document.labels)) == len(document.labels)
+    assert set(document.label_names) <= set(document.labels)
+    json.dumps(document.metadata)
+
+
+def test_names_of_other_sources() -> None:
+    document = document_from_record(
+        {
+            "pmid": 12,
+            "title": "T",
+            "abstractText": "A",
+            "meshMajor": ["Humans", "Humans", " Mice "],
+            "journal": "J",
+            "year": "",
+        }
+    )
+    assert (document.id, document.body) == ("12", "A")
+    assert document.labels == ("Humans", "Mice")
+    assert document.metadata == {"journal": "J"}
+
+
+def test_further_texts_become_fields() -> None:
+    document = document_from_record(
+        {"id": "1", "abstract": "short", "text": "long", "fields": {"toc": "chapters", "x": ""}}
+    )
+    assert document.body == "short"
+    assert document.fields == {"text": "long", "toc": "chapters"}
+    assert document.text == "short\nlong\nchapters"
+
+
+def test_labels_as_objects_and_bracketed_uris() -> None:
+    document = document_from_record(
+        {
+            "id": "1",
+            "text": "x",
+            "subjects": [{"uri": "<http://e.org/1>", "label": "One"}, {"label": "Two"}, "<u:3>"],
+        }
+    )
+    assert document.labels == ("http://e.org/1", "Two", "u:3")
+    assert document.label_names == {"http://e.org/1": "One"}
+
+
+def test_labels_in_one_cell() -> None:
+    document = document_from_record({"id": "1", "text": "x", "labels": "Rye, wild | Oats||"})
+    assert document.labels == ("Rye, wild", "Oats")
+
+
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [
+        ({"title": "x"}, "no id"),
+        ({"id": " ", "title": "x"}, "no id"),
+        ({"id": ["a"], "title": "x"}, "the id is a list"),
+        ({"id": "1"}, "no text"),
+        ({"id": "1", "title": " ", "abstract": None}, "no text"),
+        ({"id": "1", "title": ["x"]}, '"title" is a list'),
+        ({"id": "1", "title": "x", "labels": {"a": 1}}, "labels are a object"),
+        ({"id": "1", "title": "x", "labels": [["a"]]}, "a label is a list"),
+        ({"id": "1", "title": "x", "fields": "y"}, '"fields" is a text'),
+        ([], "a list where a record was expected"),
+    ],
+)
+def test_reasons(record: Any, reason: str) -> None:
+    with pytest.raises(RecordError, match=reason):
+        document_from_record(record)
+
+
+def test_mended_labels_and_languages_are_told() -> None:
+    notes: list[str] = []
+    record = {"id": "1", "title": "x", "labels": ["Hum\x00ans"], "language": "Klingonish"}
+    document = document_from_record(record, note=notes.append)
+    assert document.labels == ("Humans",)
+    assert document.language is None
+    assert [note.split(" ")[0] for note in notes] == ["control", "'Klingonish'"]
+
+
+def test_generated_ids_are_stable_and_tell_files_apart() -> None:
+    assert generated_id("a", 3, "text") == generated_id("a", 3, "text")
+    assert generated_id("a", 3, "text") != generated_id("a", 3, "other text")
+    assert generated_id("a", 3, "text").startswith("a:3-")
+
+
+def test_lift_title() -> None:
+    lifted = lift_title({"text": "x", "metadata": {"title": "T", "year": 1999}})
+    assert lifted == {"text": "x", "title": "T", "metadata": {"year": 1999}}

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from labelkin.corpus import read_corpus
+
+Write = Callable[[str, str | bytes], Path]
+
+
+def test_csv(write: Write) -> None:
+    path = write(
+        "c.csv",
+        "id,title,abstract,labels,language,journal,field.toc\n"
+        '1,"Bread, rye","two\nlines",Rye|Oats,de,J,chapters\n'
+        ",no id,x,,,,\n"
+        "3,Oats,,,,,\n",
+    )
+    corpus = read_corpus(path)
+    first, second = corpus.documents()
+    assert (first.title, first.body) == ("Bread, rye", "two\nlines")
+    assert (first.labels, first.language) == (("Rye", "Oats"), "de")
+    assert (first.metadata, first.fields) == ({"journal": "J"}, {"toc": "chapters"})
+    assert second.id == "3"
+    assert corpus.report.skipped == 1
+
+
+def test_line_numbers_count_lines_not_records(
+    write: Write, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = write("c.csv", 'id,title\n1,"a\nb\nc"\n,x\n2,y,too,many\n')
+    assert len(list(read_corpus(path))) == 1
+    assert "line 5: no id" in caplog.messages[0]
+    assert "line 6: 4 cells" in caplog.messages[1]
+
+
+def test_other_separator_and_tsv(write: Write) -> None:
+    path = write("c.tsv", "id\ttitle\tlabels\n1\tx\tRye; Oats\n")
+    (document,) = read_corpus(path, label_separator=";").documents()
+    assert document.labels == ("Rye", "Oats")
+
+
+def test_annif_csv(write: Write) -> None:
+    path = write(
+        "c.csv",
+        "text,subject_uris,subject_labels,title\n"
+        'body,<http://e.org/1> <http://e.org/2>,"One|Two",T\n'
+        "other,,One|Two,\n",
+    )
+    first, second = read_corpus(path).documents()
+    assert first.labels == ("http://e.org/1", "http://e.org/2")
+    assert (first.title, first.body) == ("T", "body")
+    assert second.labels == ("One", "Two")
+    assert first.id.startswith("c:2-")
+
+
+def test_quote_that_is_never_closed(
+    write: Write, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("labelkin.corpus.table.MAX_CELL", 1000)
+    path = write("c.csv", 'id,title\n1,x\n2,"y\n' + "3,z\n" * 1000)
+    corpus = read_corpus(path)
+    assert [document.id for document in corpus.documents()] == ["1"]
+    assert len(corpus.report.files_damaged) == 1
+    assert "a quote that is never closed?" in caplog.messages[0]
+
+
+def test_repeated_column_is_refused(write: Write) -> None:
+    corpus = read_corpus(write("c.csv", "id,title,title\n1,x,y\n"))
+    assert list(corpus) == []
+    assert len(corpus.report.files_refused) == 1
