@@ -1,0 +1,35 @@
+"""One heading of a controlled vocabulary."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Concept:
+    """A heading: what it is called, in which languages, and where it stands.
+
+    `names` and `synonyms` are keyed by language code. `notations` are codes
+    that place the concept in a scheme (MeSH tree numbers, classification
+    codes). `broader`, `related` and `replaced_by` hold concept ids; narrower
+    concepts follow from `broader` and are answered by the `Vocabulary`.
+    """
+
+    id: str
+    names: Mapping[str, str]
+    synonyms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    notations: tuple[str, ...] = ()
+    broader: tuple[str, ...] = ()
+    related: tuple[str, ...] = ()
+    schemes: tuple[str, ...] = ()
+    deprecated: bool = False
+    replaced_by: tuple[str, ...] = ()
+
+    def name(self, language: str = "en") -> str:
+        """The preferred name in `language`, else in English, else in any, else the id."""
+        if language in self.names:
+            return self.names[language]
+        if "en" in self.names:
+            return self.names["en"]
+        return next(iter(self.names.values()), self.id)

@@ -1,0 +1,86 @@
+"""Reading a vocabulary file, whatever its format."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from labelkin.corpus.report import ReadReport
+from labelkin.corpus.source import Source
+from labelkin.exceptions import DamagedFileError, FormatError, InputError, VocabularyError
+from labelkin.vocab.concept import Concept
+from labelkin.vocab.vocabulary import Vocabulary
+
+FORMATS = ("mesh-xml", "skos", "table")
+
+_MESH_ROOT = re.compile(rb"<DescriptorRecord(Set)?\b")
+
+
+def read_vocabulary(
+    path: str | Path, format: str | None = None, language: str = "en"
+) -> Vocabulary:
+    """The vocabulary in `path`: MeSH descriptor XML, SKOS or a table; .gz is read as it is.
+
+    The format is recognised by content and extension unless `format` names it
+    (`mesh-xml`, `skos`, `table`). `language` is that of names without a tag.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"{path}: no such file")
+    if format is not None and format not in FORMATS:
+        raise FormatError(f"{format!r} is no vocabulary format; known: {', '.join(FORMATS)}")
+    report = ReadReport()
+    try:
+        concepts = _read(path, format, report, language)
+    except DamagedFileError as error:
+        raise DamagedFileError(f"{path}: {error}") from error
+    vocabulary = Vocabulary()
+    for concept in concepts:
+        if concept.id in vocabulary:
+            report.skip(str(path), f"concept {concept.id}", "the id occurs twice")
+        else:
+            vocabulary.add(concept)
+    if not vocabulary:
+        raise VocabularyError(f"{path}: no concept could be read from it")
+    return vocabulary
+
+
+def _read(path: Path, format: str | None, report: ReadReport, language: str) -> list[Concept]:
+    with Source(path) as source:
+        if not source.head.strip():
+            raise FormatError(f"{path}: the file is empty")
+        if b"\x00" in source.head:
+            raise FormatError(f"{path}: a binary file, not a vocabulary")
+        return _concepts(source, format or _recognise(source), report, language)
+
+
+def _recognise(source: Source) -> str:
+    start = source.head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if _MESH_ROOT.search(source.head):
+        return "mesh-xml"
+    from labelkin.vocab.skos import SYNTAXES
+
+    extension = _extension(source)
+    if extension in SYNTAXES or start.startswith((b"<?xml", b"<rdf:RDF", b"@prefix", b"@base")):
+        return "skos"
+    return "table"
+
+
+def _concepts(source: Source, format: str, report: ReadReport, language: str) -> list[Concept]:
+    if format == "mesh-xml":
+        from labelkin.vocab.mesh import read_mesh_xml
+
+        return read_mesh_xml(source, report, language)
+    if format == "skos":
+        from labelkin.vocab.skos import SYNTAXES, read_skos
+
+        start = source.head.lstrip()
+        guess = "xml" if start.startswith((b"<?xml", b"<rdf:RDF")) else "turtle"
+        return read_skos(source, SYNTAXES.get(_extension(source), guess), language)
+    from labelkin.vocab.table import read_table
+
+    return read_table(source, report, language)
+
+
+def _extension(source: Source) -> str:
+    return Path(source.path.name.removesuffix(".gz")).suffix.lower()

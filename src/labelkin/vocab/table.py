@@ -1,0 +1,112 @@
+"""Vocabularies as tables: `uri<TAB>label`, or columns named in a header row."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+
+from labelkin.corpus.language import normalise_language
+from labelkin.corpus.report import ReadReport
+from labelkin.corpus.source import Source
+from labelkin.corpus.text import clean_label
+from labelkin.exceptions import DamagedFileError
+from labelkin.vocab.concept import Concept
+from labelkin.vocab.mesh import TREE_NUMBER, with_tree_hierarchy
+
+_ID_COLUMNS = ("id", "ui", "uri")
+_NAME_COLUMNS = ("name", "label", "prefLabel")
+_SYNONYM_COLUMNS = ("entry_terms", "synonyms", "altLabel")
+_NOTATION_COLUMNS = ("tree_numbers", "notation", "notations")
+_SEPARATOR = "|"
+
+
+def read_table(source: Source, report: ReadReport, language: str = "en") -> list[Concept]:
+    """A TSV or CSV vocabulary; a row without id or name is skipped and reported.
+
+    Without a header a row is `uri<TAB>label`, as Annif has it. With one, the
+    columns are id (`id`, `ui`, `uri`), name (`name`, `label`, `prefLabel`),
+    synonyms (`entry_terms`, `synonyms`, `altLabel`), `tree_numbers` or
+    `notation`, `broader`, `related`, `deprecated`, `replaced_by`; a name or
+    synonym column may end in a language (`label_de`). Several values in a cell
+    are parted by `|`.
+    """
+    concepts: list[Concept] = []
+    header: list[str] = []
+    for number, row in _rows(source):
+        if number == 1 and any(cell.strip() in _ID_COLUMNS for cell in row):
+            header = [cell.strip() for cell in row]
+            continue
+        concept = _from_columns(header, row, language) if header else _from_pair(row, language)
+        if concept.id and concept.names:
+            concepts.append(concept)
+        else:
+            missing = "name" if concept.id else "id"
+            report.skip(source.name, f"line {number}", f"no {missing}")
+    placed = [concept for concept in concepts if concept.notations]
+    if placed and all(TREE_NUMBER.fullmatch(place) for c in placed for place in c.notations):
+        return with_tree_hierarchy(concepts)
+    return concepts
+
+
+def _rows(source: Source) -> Iterator[tuple[int, list[str]]]:
+    first_line = source.head.split(b"\n", 1)[0]
+    if b"\t" in first_line:
+        for number, line in source.lines():
+            if line.strip():
+                yield number, line.split("\t")
+        return
+    reader = csv.reader((line + "\n" for _, line in source.lines()))
+    try:
+        for row in reader:
+            if any(row):
+                yield reader.line_num, row
+    except csv.Error as error:
+        raise DamagedFileError(f"broken table at line {reader.line_num}: {error}") from error
+
+
+def _from_pair(row: list[str], language: str) -> Concept:
+    name = clean_label(row[1]) if len(row) > 1 else ""
+    return Concept(id=_identifier(row[0]), names={language: name} if name else {})
+
+
+def _from_columns(header: list[str], row: list[str], language: str) -> Concept:
+    cells = dict(zip(header, map(clean_label, row), strict=False))
+    return Concept(
+        id=_identifier(_first(cells, _ID_COLUMNS)),
+        names={
+            tag: cell
+            for column, cell in cells.items()
+            if cell and (tag := _language_of(column, _NAME_COLUMNS, language))
+        },
+        synonyms={
+            tag: _several(cell)
+            for column, cell in cells.items()
+            if cell and (tag := _language_of(column, _SYNONYM_COLUMNS, language))
+        },
+        notations=_several(_first(cells, _NOTATION_COLUMNS)),
+        broader=tuple(map(_identifier, _several(cells.get("broader", "")))),
+        related=tuple(map(_identifier, _several(cells.get("related", "")))),
+        deprecated=cells.get("deprecated", "").casefold() in ("1", "true", "yes"),
+        replaced_by=tuple(map(_identifier, _several(cells.get("replaced_by", "")))),
+    )
+
+
+def _language_of(column: str, stems: tuple[str, ...], default: str) -> str | None:
+    """The language of a name column: `label` → the default, `label_de` → `de`."""
+    if column in stems:
+        return default
+    stem, _, tag = column.rpartition("_")
+    return normalise_language(tag) if stem in stems else None
+
+
+def _identifier(cell: str) -> str:
+    return clean_label(cell).removeprefix("<").removesuffix(">")
+
+
+def _first(cells: dict[str, str], columns: tuple[str, ...]) -> str:
+    return next((cells[column] for column in columns if cells.get(column)), "")
+
+
+def _several(cell: str) -> tuple[str, ...]:
+    values = (clean_label(value) for value in cell.split(_SEPARATOR))
+    return tuple(dict.fromkeys(value for value in values if value))

@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from labelkin.exceptions import DamagedFileError, FormatError, InputError, VocabularyError
+from labelkin.vocab import categories, read_vocabulary
+
+Write = Callable[[str, str | bytes], Path]
+
+DESCRIPTORS = """<?xml version="1.0"?>
+<!DOCTYPE DescriptorRecordSet SYSTEM "https://example.org/desc.dtd">
+<DescriptorRecordSet LanguageCode = "eng">
+<DescriptorRecord DescriptorClass = "1"><DescriptorUI>D000001</DescriptorUI>
+<DescriptorName><String>Bread</String></DescriptorName>
+<TreeNumberList><TreeNumber>J02.100</TreeNumber></TreeNumberList>
+<ConceptList><Concept PreferredConceptYN="Y"><ConceptUI>M1</ConceptUI>
+<ConceptName><String>Bread</String></ConceptName><TermList>
+<Term><TermUI>T1</TermUI><String>Bread</String></Term>
+<Term><TermUI>T2</TermUI><String>Loaf</String></Term></TermList></Concept></ConceptList>
+</DescriptorRecord>
+<DescriptorRecord DescriptorClass = "1"><DescriptorUI>D000002</DescriptorUI>
+<DescriptorName><String>Bread, Rye</String></DescriptorName>
+<SeeRelatedList><SeeRelatedDescriptor><DescriptorReferredTo><DescriptorUI>D000001</DescriptorUI>
+<DescriptorName><String>Bread</String></DescriptorName></DescriptorReferredTo>
+</SeeRelatedDescriptor></SeeRelatedList>
+<TreeNumberList><TreeNumber>J02.100.200</TreeNumber><TreeNumber>G01.5</TreeNumber></TreeNumberList>
+<ConceptList/></DescriptorRecord>
+<DescriptorRecord><DescriptorUI>D000003</DescriptorUI></DescriptorRecord>
+</DescriptorRecordSet>"""
+
+TURTLE = """@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix dct: <http://purl.org/dc/terms/> .
+@prefix e: <http://e.org/> .
+e:scheme a skos:ConceptScheme ; skos:prefLabel "The scheme"@en .
+e:bread a skos:Concept ; skos:prefLabel "Bread"@en , "Brot"@de ; skos:narrower e:rye ;
+  skos:inScheme e:scheme ; skos:notation "641" .
+e:rye a skos:Concept ; skos:prefLabel "Rye bread"@en-GB ; skos:altLabel "Dark loaf"@en ;
+  skos:hiddenLabel "Ry bread"@en ; skos:related e:beer .
+e:beer skos:prefLabel "Beer" .
+e:malt a skos:Concept ; skos:prefLabel "Malt"@en ; owl:deprecated true ; dct:isReplacedBy e:beer .
+"""
+
+
+def test_mesh_xml(write: Write, caplog: pytest.LogCaptureFixture) -> None:
+    vocabulary = read_vocabulary(write("desc2099.xml.gz", gzip.compress(DESCRIPTORS.encode())))
+    bread, rye = vocabulary
+    assert bread.synonyms == {"en": ("Loaf",)}
+    assert rye.notations == ("J02.100.200", "G01.5")
+    assert rye.broader == ("D000001",)
+    assert rye.related == ("D000001",)
+    assert [(c.code, c.name, c.concepts, c.places) for c in categories(vocabulary)] == [
+        ("G", "Phenomena and Processes", 1, 1),
+        ("J", "Technology, Industry, and Agriculture", 2, 2),
+    ]
+    assert "no DescriptorUI or DescriptorName" in caplog.messages[0]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore:NTSerializer")
+@pytest.mark.parametrize("syntax", ["turtle", "xml", "nt", "json-ld", "n3", "trig", "nquads"])
+def test_skos(syntax: str, write: Write, tmp_path: Path) -> None:
+    from rdflib import Dataset, Graph
+
+    from labelkin.vocab.skos import SYNTAXES
+
+    extension = next(key for key, value in SYNTAXES.items() if value == syntax)
+    graph = Dataset() if syntax in ("trig", "nquads") else Graph()
+    graph.parse(data=TURTLE, format="turtle")
+    path = tmp_path / f"v{extension}"
+    graph.serialize(path, format=syntax)
+    vocabulary = read_vocabulary(path)
+    assert [c.id.rsplit("/", 1)[-1] for c in vocabulary] == ["beer", "bread", "malt", "rye"]
+    bread, rye = vocabulary.concept("http://e.org/bread"), vocabulary.concept("http://e.org/rye")
+    assert bread.names == {"de": "Brot", "en": "Bread"}
+    assert (bread.notations, bread.schemes) == (("641",), ("http://e.org/scheme",))
+    assert rye.names == {"en": "Rye bread"}
+    assert rye.synonyms == {"en": ("Dark loaf", "Ry bread")}
+    assert (rye.broader, rye.related) == (("http://e.org/bread",), ("http://e.org/beer",))
+    assert vocabulary.concept("http://e.org/beer").names == {"en": "Beer"}
+    malt = vocabulary.concept("http://e.org/malt")
+    assert (malt.deprecated, malt.replaced_by) == (True, ("http://e.org/beer",))
+
+
+def test_categories_of_a_vocabulary_without_tree_numbers(write: Write) -> None:
+    found = categories(read_vocabulary(write("v.ttl", TURTLE)))
+    assert [(c.name, c.concepts) for c in found] == [("Bread", 2), ("Beer", 1), ("Malt", 1)]
+
+
+def test_table_with_header(write: Write) -> None:
+    path = write(
+        "v.tsv",
+        "ui\tname\ttree_numbers\tentry_terms\n"
+        "D1\tBread\tJ01\tLoaf|Loaves|\nD2\tBread, Rye\tJ01.1|K01\t\nD3\tOats\t\t\n",
+    )
+    bread, rye, oats = read_vocabulary(path)
+    assert bread.synonyms == {"en": ("Loaf", "Loaves")}
+    assert (rye.broader, rye.notations) == (("D1",), ("J01.1", "K01"))
+    assert (oats.synonyms, oats.broader) == ({}, ())
+
+
+def test_table_in_csv_with_languages(write: Write) -> None:
+    path = write(
+        "v.csv",
+        "uri,label_en,label_de,notation,broader,deprecated,replaced_by\n"
+        '<http://e.org/1>,"Bread, all",Brot,641,,,\n'
+        "<http://e.org/2>,Rye,,642,<http://e.org/1>,true,<http://e.org/1>\n",
+    )
+    bread, rye = read_vocabulary(path)
+    assert bread.names == {"en": "Bread, all", "de": "Brot"}
+    assert rye.broader == rye.replaced_by == ("http://e.org/1",)
+    assert rye.deprecated
+    assert bread.notations == ("641",)
+
+
+def test_annif_pairs_and_bad_rows(write: Write, caplog: pytest.LogCaptureFixture) -> None:
+    path = write("v.tsv", "<http://e.org/1>\tBread\nhttp://e.org/2\t\nhttp://e.org/1\tAgain\n\tX\n")
+    vocabulary = read_vocabulary(path, language="de")
+    assert [concept.names for concept in vocabulary] == [{"de": "Bread"}]
+    assert len(caplog.messages) == 3
+    assert "line 2: no name" in caplog.messages[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "error", "reason"),
+    [
+        ("v.tsv", "", FormatError, "empty"),
+        ("v.tsv", b"\x00\x01", FormatError, "binary"),
+        ("v.ttl", "@prefix broken", DamagedFileError, "not readable as RDF"),
+        ("v.ttl", "<http://a> <http://b> <http://c> .", VocabularyError, "no concept"),
+        ("v.xml", DESCRIPTORS[: len(DESCRIPTORS) // 2], DamagedFileError, "broken XML"),
+        ("v.tsv", "only one column\n", VocabularyError, "no concept"),
+        ("v.tsv.gz", gzip.compress(b"a\tb\n" * 10_000)[:-20], DamagedFileError, "break off"),
+    ],
+)
+def test_bad_files(
+    name: str, content: str | bytes, error: type[Exception], reason: str, write: Write
+) -> None:
+    with pytest.raises(error, match=reason) as caught:
+        read_vocabulary(write(name, content))
+    assert "\n" not in str(caught.value)
+    assert str(caught.value).count(f"{name}: ") == 1
+
+
+def test_missing_file_and_unknown_format(tmp_path: Path, write: Write) -> None:
+    with pytest.raises(InputError, match="no such file"):
+        read_vocabulary(tmp_path / "v.tsv")
+    with pytest.raises(FormatError, match="known: mesh-xml"):
+        read_vocabulary(write("v.tsv", "a\tb"), format="marc")
+
+
+@pytest.mark.shared
+def test_real_mesh(shared_data: Path) -> None:
+    vocabulary = read_vocabulary(shared_data / "mesh" / "descriptors.tsv.gz")
+    assert len(vocabulary) == 30_764
+    assert vocabulary.find("Type 2 Diabetes Mellitus").name() == "Diabetes Mellitus, Type 2"
+    assert len(categories(vocabulary)) == 16
+
+
+@pytest.mark.shared
+def test_real_gnd(shared_data: Path) -> None:
+    assert len(read_vocabulary(shared_data / "tibkat" / "gnd-core-en.tsv.gz")) == 78_741
