@@ -1,0 +1,270 @@
+"""A collection: one folder with a vocabulary, indexed documents and all that follows from them.
+
+    NAME/
+      manifest.json       format version and identity
+      labelkin.toml       settings
+      documents.sqlite    documents, vocabulary, change log: the source of truth
+      labels/             label sets by row, memory-mapped
+      indexes/ models/    whatever was built or trained
+
+Everything but the database and the settings can be made anew from them.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+
+from labelkin._version import __version__
+from labelkin.corpus.document import Document
+from labelkin.exceptions import (
+    CollectionDamagedError,
+    CollectionError,
+    CollectionExistsError,
+    CollectionFullError,
+    CollectionReadOnlyError,
+)
+from labelkin.store.config import CONFIG_NAME, Config, read_config, write_config
+from labelkin.store.database import DATABASE_NAME, Database
+from labelkin.store.label_sets import COLUMN_TYPE, LabelSets, Rows, Segment, SegmentFolder
+from labelkin.store.manifest import Manifest, read_manifest, write_manifest
+from labelkin.store.rows import (
+    DOCUMENT_COLUMNS,
+    columns_from_blob,
+    concept_from_json,
+    concept_to_json,
+    document_from_values,
+)
+from labelkin.vocab.vocabulary import Vocabulary
+
+_PAGE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """One state of a collection: the last entry of its change log."""
+
+    number: int
+    next_row: int
+    next_column: int
+
+
+class Collection:
+    """An open collection folder. Use it as a context manager, or close it."""
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        self.path = path
+        self.manifest = read_manifest(path)
+        self.config: Config = read_config(path / CONFIG_NAME)
+        if not (path / DATABASE_NAME).is_file():
+            raise CollectionDamagedError(f"{path}: {DATABASE_NAME} is missing")
+        self.database = Database(path / DATABASE_NAME, read_only=read_only)
+        self._segment_folder = SegmentFolder(path / "labels")
+        self._vocabulary = Vocabulary()
+        self._label_sets: tuple[int, LabelSets] | None = None
+        self._tombstones: tuple[int, Rows] = (0, np.empty(0, dtype=np.int64))
+
+    @classmethod
+    def create(cls, path: Path, vocabulary: Vocabulary, config: Config) -> Collection:
+        """A new collection at `path`, which must not exist or be an empty folder.
+
+        It is made under another name and renamed, so it is there whole or not at all.
+        """
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise CollectionExistsError(f"{path}: already there; choose another name or remove it")
+        draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+        with folder_errors_explained(path):
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                draft.mkdir()
+                cls._fill(draft, vocabulary, config)
+                draft.replace(path)
+            except BaseException:
+                shutil.rmtree(draft, ignore_errors=True)
+                raise
+        return cls(path)
+
+    @staticmethod
+    def _fill(folder: Path, vocabulary: Vocabulary, config: Config) -> None:
+        for name in ("labels", "indexes", "models"):
+            (folder / name).mkdir()
+        write_config(config, folder / CONFIG_NAME)
+        database = Database.create(folder / DATABASE_NAME)
+        try:
+            with database.transaction() as connection:
+                connection.executemany(
+                    "INSERT INTO concepts VALUES (?, ?, ?)",
+                    (
+                        (column, concept.id, concept_to_json(concept))
+                        for column, concept in enumerate(vocabulary)
+                    ),
+                )
+                connection.execute("UPDATE changes SET next_column = ?", (len(vocabulary),))
+        finally:
+            database.close()
+        manifest = Manifest(
+            uid=uuid.uuid4().hex,
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            created_by=f"labelkin {__version__}",
+        )
+        write_manifest(manifest, folder)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self.database.close()
+
+    def generation(self) -> Generation:
+        """The latest committed state."""
+        with self.database.errors_explained():
+            found = self.database.connection.execute(
+                "SELECT generation, next_row, next_column FROM changes "
+                "ORDER BY generation DESC LIMIT 1"
+            ).fetchone()
+        if found is None:
+            raise CollectionDamagedError(f"{self.database.path}: the change log is empty")
+        return Generation(*found)
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """All concepts of the latest generation, those that others added included."""
+        known = len(self._vocabulary)
+        if known < self.generation().next_column:
+            with self.database.errors_explained():
+                new = self.database.connection.execute(
+                    'SELECT concept FROM concepts WHERE "column" >= ? ORDER BY "column"', (known,)
+                )
+                for (text,) in new:
+                    self._vocabulary.add(concept_from_json(text))
+        return self._vocabulary
+
+    def forget_vocabulary(self) -> None:
+        """Read the vocabulary anew: a rolled-back transaction may have added to it."""
+        self._vocabulary = Vocabulary()
+
+    def count(self) -> int:
+        """How many documents there are."""
+        generation = self.generation()
+        return generation.next_row - len(self.tombstones(generation))
+
+    def document(self, identifier: str) -> Document | None:
+        """The document with this id."""
+        with self.database.errors_explained():
+            values = self.database.connection.execute(
+                f"SELECT {DOCUMENT_COLUMNS} FROM documents WHERE id = ?", (identifier,)
+            ).fetchone()
+        return document_from_values(values, self.vocabulary) if values else None
+
+    def documents(self) -> Iterator[Document]:
+        """All documents in row order, a page at a time; others may write meanwhile."""
+        after = -1
+        while True:
+            with self.database.errors_explained():
+                page = self.database.connection.execute(
+                    f"SELECT {DOCUMENT_COLUMNS}, row FROM documents WHERE row > ? "
+                    "ORDER BY row LIMIT ?",
+                    (after, _PAGE),
+                ).fetchall()
+            if not page:
+                return
+            vocabulary = self.vocabulary
+            for *values, _ in page:
+                yield document_from_values(tuple(values), vocabulary)
+            after = page[-1][-1]
+
+    def tombstones(self, generation: Generation) -> Rows:
+        """Rows that are gone as of `generation`, ascending."""
+        applied, rows = self._tombstones
+        if applied < generation.number:
+            with self.database.errors_explained():
+                new = self.database.connection.execute(
+                    "SELECT row FROM tombstones WHERE generation > ? AND generation <= ?",
+                    (applied, generation.number),
+                ).fetchall()
+            fresh = np.array([row for (row,) in new], dtype=np.int64)
+            rows = np.sort(np.concatenate((rows, fresh)))
+            self._tombstones = (generation.number, rows)
+        return rows
+
+    def label_sets(self) -> LabelSets:
+        """Label sets of every row up to the latest generation."""
+        generation = self.generation()
+        if self._label_sets is None or self._label_sets[0] != generation.number:
+            segments, tail = self._segments_and_tail(generation)
+            self._label_sets = (generation.number, LabelSets([*segments, tail]))
+        return self._label_sets[1]
+
+    def pending_rows(self) -> int:
+        """Rows whose label sets are not in a segment yet."""
+        generation = self.generation()
+        return generation.next_row - _end(self._usable_segments(generation))
+
+    def flush_label_sets(self) -> None:
+        """Write the label sets of the newest rows into a segment."""
+        with self.database.transaction(), folder_errors_explained(self.path):
+            generation = self.generation()
+            segments, tail = self._segments_and_tail(generation)
+            self._segment_folder.save(generation.number, segments, tail)
+
+    def _usable_segments(self, generation: Generation) -> list[Segment]:
+        applied, segments = self._segment_folder.load()
+        # Segments from the future: the database was put back from a backup.
+        return segments if applied <= generation.number else []
+
+    def _segments_and_tail(self, generation: Generation) -> tuple[list[Segment], Segment]:
+        segments = self._usable_segments(generation)
+        first = _end(segments)
+        sets = [np.empty(0, dtype=COLUMN_TYPE)] * (generation.next_row - first)
+        with self.database.errors_explained():
+            found = self.database.connection.execute(
+                "SELECT row, labels FROM documents WHERE row >= ? AND row < ?",
+                (first, generation.next_row),
+            )
+            for row, blob in found:
+                sets[row - first] = columns_from_blob(blob)
+        return segments, Segment.from_sets(first, sets)
+
+    def disk_bytes(self) -> int:
+        """The size of all files in the folder."""
+        return sum(path.stat().st_size for path in self.path.rglob("*") if path.is_file())
+
+
+def _end(segments: list[Segment]) -> int:
+    return segments[-1].end if segments else 0
+
+
+@contextmanager
+def folder_errors_explained(path: Path) -> Iterator[None]:
+    """A full, read-only or forbidden disk as one line."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise CollectionFullError(
+                f"{path}: the disk is full; nothing stored was lost"
+            ) from error
+        if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
+            raise CollectionReadOnlyError(f"{path}: {os.strerror(error.errno)}") from error
+        raise CollectionError(f"{path}: {error.strerror or error}") from error

@@ -1,0 +1,128 @@
+"""labelkin.toml: every setting of a collection, declared once with its meaning."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import textwrap
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from labelkin.atomic import atomic_text
+from labelkin.exceptions import ConfigError
+
+CONFIG_NAME = "labelkin.toml"
+
+
+class Section(BaseModel):
+    """A table of labelkin.toml; keys it does not declare are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class CollectionSection(Section):
+    """The collection as a whole."""
+
+    name: str = Field(default="", description="What people call this collection.")
+    language: str = Field(
+        default="auto",
+        pattern=r"^(auto|[a-z]{2,3})$",
+        description="Language of documents that do not state their own, as an ISO 639 code; "
+        '"auto" detects it from each text.',
+    )
+
+
+class DocumentsSection(Section):
+    """How documents are taken in."""
+
+    max_characters: int = Field(
+        default=200_000,
+        ge=1_000,
+        description="Longer titles, abstracts and text fields are cut here, with a notice.",
+    )
+    batch_size: int = Field(
+        default=1_000,
+        ge=1,
+        le=20_000,
+        description="Documents stored in one transaction: what a crash can cost at most.",
+    )
+
+
+class LabelsSection(Section):
+    """How the headings of documents meet the vocabulary."""
+
+    unknown: Literal["report", "keep"] = Field(
+        default="report",
+        description='Labels that the vocabulary lacks: "report" lists them and leaves them out '
+        '(they stay with the document as text); "keep" makes each a new concept.',
+    )
+
+
+class Config(Section):
+    """All of labelkin.toml."""
+
+    collection: CollectionSection = CollectionSection()
+    documents: DocumentsSection = DocumentsSection()
+    labels: LabelsSection = LabelsSection()
+
+
+def read_config(path: Path) -> Config:
+    """The settings in `path`; missing keys have their defaults, unknown ones are errors."""
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: not valid TOML: {error}") from error
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from error
+    try:
+        return Config.model_validate(table)
+    except ValidationError as error:
+        raise ConfigError(f"{path}: {_explain(error.errors()[0])}") from error
+
+
+def write_config(config: Config, path: Path) -> None:
+    """Write all settings with their documentation as comments."""
+    with atomic_text(path) as file:
+        file.write(to_toml(config))
+
+
+def to_toml(config: Config) -> str:
+    """The commented text of labelkin.toml."""
+    lines = ["# Settings of this labelkin collection. Every key is optional.", ""]
+    for section_name in Config.model_fields:
+        section: Section = getattr(config, section_name)
+        lines += [f"# {(type(section).__doc__ or '').strip()}", f"[{section_name}]"]
+        for name, field in type(section).model_fields.items():
+            default = _toml_value(field.default)
+            about = f"{field.description}{_choices(field.annotation)} Default: {default}"
+            lines += [f"# {line}" for line in textwrap.wrap(about, 86)]
+            lines.append(f"{name} = {_toml_value(getattr(section, name))}")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _choices(annotation: Any) -> str:
+    if get_origin(annotation) is not Literal:
+        return ""
+    return f" One of {', '.join(map(_toml_value, get_args(annotation)))}."
+
+
+def _toml_value(value: object) -> str:
+    # JSON's strings, numbers and booleans are TOML's as well.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _explain(error: Any) -> str:
+    place = [str(part) for part in error["loc"]]
+    if error["type"] == "extra_forbidden":
+        known: Iterable[str] = Config.model_fields
+        if len(place) > 1:
+            known = type(getattr(Config(), place[0])).model_fields
+        close = difflib.get_close_matches(place[-1], known, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"known here: {', '.join(known)}"
+        return f"unknown key {'.'.join(place)!r}; {hint}"
+    return f"{'.'.join(place)} = {error['input']!r}: {error['msg'][0].lower()}{error['msg'][1:]}"

@@ -1,0 +1,84 @@
+"""What there is to know about a collection at a glance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from labelkin.store.collection import Collection
+
+# The steps of the paper's dataset table.
+FREQUENCY_STEPS = (1_000_000, 100_000, 10_000, 1_000, 100)
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionInfo:
+    """Counts over the documents of one generation."""
+
+    name: str
+    path: str
+    documents: int
+    documents_without_labels: int
+    documents_with_unresolved_labels: int
+    concepts: int
+    labels_used: int
+    label_occurrences: int
+    labels_per_document_mean: float
+    labels_per_document_median: float
+    labels_per_document_max: int
+    labels_with_at_least: dict[str, int]
+    languages: dict[str, int]
+    vocabulary_languages: list[str]
+    disk_bytes: int
+    generation: int
+    indexes: list[str]
+    models: list[str]
+    read_only: bool
+
+
+def collection_info(collection: Collection) -> CollectionInfo:
+    """Look over the whole collection; takes seconds for millions of documents."""
+    with collection.database.snapshot() as connection:
+        generation = collection.generation()
+        vocabulary = collection.vocabulary
+        label_sets = collection.label_sets()
+        dropped = collection.tombstones(generation)
+        languages = connection.execute(
+            "SELECT language, count(*) FROM documents GROUP BY language ORDER BY 2 DESC, 1"
+        ).fetchall()
+        (unresolved,) = connection.execute(
+            "SELECT count(*) FROM documents WHERE unresolved IS NOT NULL"
+        ).fetchone()
+    sizes = np.delete(label_sets.sizes(), dropped)
+    frequencies = label_sets.frequencies(len(vocabulary), dropped)
+    return CollectionInfo(
+        name=collection.config.collection.name or collection.path.resolve().name,
+        path=str(collection.path),
+        documents=len(sizes),
+        documents_without_labels=int(np.count_nonzero(sizes == 0)),
+        documents_with_unresolved_labels=unresolved,
+        concepts=len(vocabulary),
+        labels_used=int(np.count_nonzero(frequencies)),
+        label_occurrences=int(frequencies.sum()),
+        labels_per_document_mean=float(sizes.mean()) if len(sizes) else 0.0,
+        labels_per_document_median=float(np.median(sizes)) if len(sizes) else 0.0,
+        labels_per_document_max=int(sizes.max(initial=0)),
+        labels_with_at_least={
+            str(step): int(np.count_nonzero(frequencies >= step)) for step in FREQUENCY_STEPS
+        },
+        languages={language or "unknown": count for language, count in languages},
+        vocabulary_languages=vocabulary.languages(),
+        disk_bytes=collection.disk_bytes(),
+        generation=generation.number,
+        indexes=_contents(collection, "indexes"),
+        models=_contents(collection, "models"),
+        read_only=collection.database.read_only,
+    )
+
+
+def _contents(collection: Collection, folder: str) -> list[str]:
+    path = collection.path / folder
+    if not path.is_dir():
+        return []
+    return sorted(entry.name for entry in path.iterdir() if not entry.name.startswith("."))

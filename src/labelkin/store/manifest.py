@@ -1,0 +1,68 @@
+"""The manifest that makes a folder a collection, and tells which labelkin wrote it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from labelkin.atomic import atomic_text
+from labelkin.exceptions import (
+    CollectionDamagedError,
+    CollectionNotFoundError,
+    CollectionTooNewError,
+)
+
+MANIFEST_NAME = "manifest.json"
+FORMAT = "labelkin-collection"
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What every version of labelkin must be able to read about a collection."""
+
+    uid: str
+    created: str
+    created_by: str
+    format: str = FORMAT
+    format_version: int = FORMAT_VERSION
+
+
+def is_collection(path: Path) -> bool:
+    """Whether `path` is a folder with a manifest."""
+    return (path / MANIFEST_NAME).is_file()
+
+
+def write_manifest(manifest: Manifest, folder: Path) -> None:
+    """Write `manifest` into `folder`, whole or not at all."""
+    with atomic_text(folder / MANIFEST_NAME) as file:
+        json.dump(asdict(manifest), file, indent=2)
+        file.write("\n")
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of `folder`, checked for a format that this version understands."""
+    path = folder / MANIFEST_NAME
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        raise CollectionNotFoundError(
+            f"{folder}: no labelkin collection here; make one with `labelkin init {folder}`"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise CollectionDamagedError(f"{path}: cannot be read ({error})") from error
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise CollectionDamagedError(f"{path}: not the manifest of a labelkin collection")
+    version = content.get("format_version")
+    if not isinstance(version, int) or version < 1:
+        raise CollectionDamagedError(f"{path}: format_version is {version!r}, not a number")
+    if version > FORMAT_VERSION:
+        raise CollectionTooNewError(
+            f"{folder}: format {version} was written by {content.get('created_by')}, this labelkin "
+            f"reads up to {FORMAT_VERSION}; upgrade with `pip install --upgrade labelkin`"
+        )
+    try:
+        return Manifest(**{name: content[name] for name in Manifest.__dataclass_fields__})
+    except KeyError as error:
+        raise CollectionDamagedError(f"{path}: {error} is missing") from error

@@ -1,0 +1,92 @@
+"""How documents and concepts are written in the database."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from labelkin.corpus.document import Document
+from labelkin.store.label_sets import COLUMN_TYPE, Columns
+from labelkin.vocab.concept import Concept
+from labelkin.vocab.vocabulary import Vocabulary
+
+DOCUMENT_COLUMNS = "id, title, body, fields, language, metadata, labels, unresolved"
+_TUPLES = ("notations", "broader", "related", "schemes", "replaced_by")
+
+Values = tuple[Any, ...]
+
+
+def document_values(document: Document, columns: Columns, unresolved: list[str]) -> Values:
+    """The values of DOCUMENT_COLUMNS and, last, their digest."""
+    values = (
+        _storable(document.id),
+        _storable(document.title),
+        _storable(document.body),
+        _dump(document.fields),
+        document.language,
+        _dump(document.metadata),
+        columns.astype(COLUMN_TYPE, copy=False).tobytes(),
+        _dump(unresolved),
+    )
+    digest = hashlib.blake2b(repr(values).encode("utf-8"), digest_size=16).digest()
+    return (*values, digest)
+
+
+def document_from_values(values: Values, vocabulary: Vocabulary) -> Document:
+    """The document that DOCUMENT_COLUMNS hold, its labels as ids with names beside them."""
+    identifier, title, body, fields, language, metadata, labels, unresolved = values
+    concepts = [vocabulary[column] for column in columns_from_blob(labels)]
+    return Document(
+        id=identifier,
+        title=title,
+        body=body,
+        fields=json.loads(fields) if fields else {},
+        language=language,
+        metadata=json.loads(metadata) if metadata else {},
+        labels=(
+            *(concept.id for concept in concepts),
+            *(json.loads(unresolved) if unresolved else ()),
+        ),
+        label_names={
+            concept.id: concept.name()
+            for concept in concepts
+            if concept.names and concept.name() != concept.id
+        },
+    )
+
+
+def columns_from_blob(blob: bytes) -> Columns:
+    """A stored label set as an array."""
+    return np.frombuffer(blob, dtype=COLUMN_TYPE)
+
+
+def concept_to_json(concept: Concept) -> str:
+    """Everything about a concept but empty parts."""
+    filled = {key: value for key, value in asdict(concept).items() if value}
+    return json.dumps(filled, ensure_ascii=False)
+
+
+def concept_from_json(text: str) -> Concept:
+    """The concept that `concept_to_json` wrote."""
+    content = json.loads(text)
+    for key in _TUPLES:
+        content[key] = tuple(content.get(key, ()))
+    content["synonyms"] = {
+        language: tuple(names) for language, names in content.get("synonyms", {}).items()
+    }
+    content.setdefault("names", {})
+    return Concept(**content)
+
+
+def _dump(value: Mapping[str, Any] | list[str]) -> str | None:
+    return _storable(json.dumps(value, ensure_ascii=False, sort_keys=True)) if value else None
+
+
+def _storable(text: str) -> str:
+    """`text` with lone surrogates, which UTF-8 cannot hold, replaced."""
+    return text.encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from labelkin.store.label_sets import LabelSets, Segment, SegmentFolder
+
+SETS = st.lists(st.lists(st.integers(0, 9), unique=True).map(sorted), max_size=12)
+
+
+def segment(first: int, sets: list[list[int]]) -> Segment:
+    return Segment.from_sets(first, [np.array(s, dtype=np.int32) for s in sets])
+
+
+@given(st.lists(SETS, max_size=4), st.data())
+def test_segments_behave_as_one_list(groups: list[list[list[int]]], data: st.DataObject) -> None:
+    flat = [labels for group in groups for labels in group]
+    segments, first = [], 0
+    for group in groups:
+        segments.append(segment(first, group))
+        first += len(group)
+    sets = LabelSets(segments)
+    assert sets.rows == len(flat)
+    assert [list(sets.columns(row)) for row in range(len(flat))] == flat
+    assert list(sets.sizes()) == [len(labels) for labels in flat]
+    if not flat:
+        return
+    rows = data.draw(st.lists(st.integers(0, len(flat) - 1)))
+    matrix = sets.matrix(np.array(rows, dtype=np.int64), 10).toarray()
+    for position, row in enumerate(rows):
+        assert list(np.flatnonzero(matrix[position])) == flat[row]
+    dropped = sorted(set(rows))
+    expected = np.zeros(10, dtype=int)
+    for row, labels in enumerate(flat):
+        if row not in dropped:
+            expected[labels] += 1
+    assert list(sets.frequencies(10, np.array(dropped, dtype=np.int64))) == list(expected)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+@given(groups=st.lists(SETS, min_size=1, max_size=8))
+def test_saved_segments_read_back_and_stay_few(
+    groups: list[list[list[int]]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = SegmentFolder(tmp_path_factory.mktemp("labels"))
+    flat: list[list[int]] = []
+    for generation, group in enumerate(groups, start=1):
+        _, known = folder.load()
+        folder.save(generation, known, segment(len(flat), group))
+        flat += group
+    generation, segments = folder.load()
+    sets = LabelSets(segments)
+    assert generation == len(groups)
+    assert [list(sets.columns(row)) for row in range(sets.rows)] == flat
+    assert len(segments) <= 1 + np.log2(len(flat) + 1)
+    assert len(list(folder.folder.iterdir())) == 1 + 2 * len(segments)
+
+
+def test_damage_is_told_and_starts_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    folder = SegmentFolder(tmp_path)
+    folder.save(3, [], segment(0, [[1], [2, 3]]))
+    path = next(tmp_path.glob("*.columns.npy"))
+    path.write_bytes(path.read_bytes()[:-8])
+    assert folder.load() == (0, [])
+    assert "label sets are read from the database" in caplog.messages[0]
+
+
+def test_leftovers_of_a_crash_are_swept(tmp_path: Path) -> None:
+    (tmp_path / "000000000000-000000000009.starts.npy").write_bytes(b"half")
+    (tmp_path / ".x.part").write_bytes(b"half")
+    folder = SegmentFolder(tmp_path)
+    folder.save(1, [], segment(0, [[1]]))
+    assert len(list(tmp_path.iterdir())) == 3
