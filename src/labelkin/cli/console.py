@@ -1,0 +1,96 @@
+"""Everything that is printed: results to standard output, all else to standard error."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+errors = Console(stderr=True, soft_wrap=True, highlight=False)
+
+
+class ConsoleHandler(logging.Handler):
+    """Log records as plain lines that do not tear a progress bar apart."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print one record."""
+        level = record.levelname.lower() if record.levelno >= logging.WARNING else "note"
+        _line(level, record.getMessage())
+
+
+def set_up_logging(verbose: bool) -> None:
+    """Send the library's log to standard error."""
+    logger = logging.getLogger("labelkin")
+    logger.setLevel(logging.DEBUG if verbose else logging.INFO)
+    logger.handlers = [ConsoleHandler()]
+    logger.propagate = False
+
+
+def complain(message: str) -> None:
+    """Say why the command failed."""
+    _line("error", message)
+
+
+def tell(message: str) -> None:
+    """Say what was done; standard output stays free for results."""
+    errors.print(Text(message))
+
+
+def _line(level: str, message: str) -> None:
+    style = {"error": "bold red", "warning": "yellow"}.get(level, "dim")
+    one_line = " ".join(message.split())
+    errors.print(Text.assemble((f"{level}: ", style), one_line))
+
+
+def print_json(value: Any) -> None:
+    """A result for programs."""
+    typer.echo(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def print_table(
+    title: str, columns: Sequence[tuple[str, bool]], rows: Iterable[Sequence[str]]
+) -> None:
+    """A result for people; columns are (heading, is it a number)."""
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    for heading, is_number in columns:
+        table.add_column(heading, justify="right" if is_number else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    Console(highlight=False).print(table)
+
+
+def print_facts(facts: Iterable[tuple[str, str]]) -> None:
+    """Pairs of name and value, a line each."""
+    listed = list(facts)
+    width = max((len(name) for name, _ in listed), default=0)
+    for name, value in listed:
+        typer.echo(f"{name:<{width}}  {value}")
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 document`, `2,000 documents`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def bytes_text(count: int) -> str:
+    """`1536` → `1.5 KB`."""
+    size = float(count)
+    for unit in ("bytes", "KB", "MB", "GB"):
+        if size < 1000 or unit == "GB":
+            break
+        size /= 1000
+    return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+
+
+def seconds_text(seconds: float) -> str:
+    """`75.3` → `1 min 15 s`."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s"

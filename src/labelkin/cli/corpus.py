@@ -1,0 +1,139 @@
+"""`labelkin corpus`: files of documents, without a collection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from labelkin.cli.console import counted, print_facts, print_json, print_table, tell
+from labelkin.cli.exits import exit_after_reading
+from labelkin.cli.options import CorpusFiles, CorpusFormat, Json, LabelSeparator, Strict
+from labelkin.cli.progress import Meter, meter
+from labelkin.cli.vocab import open_vocabulary
+
+if TYPE_CHECKING:
+    from labelkin.corpus import Corpus, Document
+    from labelkin.vocab import Vocabulary
+
+app = typer.Typer(no_args_is_help=True, help="Convert corpus files and count what is in them.")
+
+_SHOWN_LABELS = 10
+
+
+@app.command()
+def convert(
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILES...", help="Corpus files, or one collection folder."),
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write; .gz compresses.")],
+    to: Annotated[
+        str | None,
+        typer.Option(help="jsonl or annif-tsv. Default: annif-tsv for .tsv, else jsonl."),
+    ] = None,
+    vocab: Annotated[
+        Path | None,
+        typer.Option(help="Write labels as ids of this vocabulary (a file or a collection)."),
+    ] = None,
+    format: CorpusFormat = None,
+    label_separator: LabelSeparator = "|",
+    strict: Strict = False,
+) -> None:
+    """Write documents in another format; a collection's documents can leave this way too."""
+    from labelkin.corpus import read_corpus, write_corpus
+    from labelkin.indexer import Indexer
+    from labelkin.store import is_collection
+
+    vocabulary = open_vocabulary(vocab) if vocab else None
+    if len(files) == 1 and is_collection(files[0]):
+        with Indexer.open(files[0]) as indexer, meter("Writing", indexer.collection.count()) as bar:
+            documents = _with_ids(_metered(indexer.documents(), bar), vocabulary)
+            written = write_corpus(documents, output, to)
+        tell(f"Wrote {counted(written, 'document')} to {output}.")
+        return
+    corpus = read_corpus(*files, format=format, label_separator=label_separator)
+    with meter("Converting", corpus.bytes_total) as bar:
+        documents = _with_ids(_metered(corpus.documents(), bar, corpus), vocabulary)
+        written = write_corpus(documents, output, to)
+    written_text = counted(written, "document")
+    tell(f"Wrote {written_text} to {output}; skipped {corpus.report.skipped:,}.")
+    exit_after_reading(corpus.report, strict)
+
+
+@app.command()
+def stats(
+    files: CorpusFiles,
+    format: CorpusFormat = None,
+    label_separator: LabelSeparator = "|",
+    strict: Strict = False,
+    json: Json = False,
+) -> None:
+    """Count documents, words, labels and languages."""
+    from labelkin.corpus import read_corpus
+    from labelkin.corpus.statistics import corpus_statistics
+
+    corpus = read_corpus(*files, format=format, label_separator=label_separator)
+    with meter("Reading", corpus.bytes_total) as bar:
+        found = corpus_statistics(_metered(corpus.documents(), bar, corpus))
+    counts = {
+        "documents": found.documents,
+        "skipped": corpus.report.skipped,
+        "with_labels": found.with_labels,
+        "without_body": found.without_body,
+        "words_per_document": found.words / max(found.documents, 1),
+        "longest_characters": found.longest_characters,
+        "distinct_labels": len(found.labels),
+        "label_occurrences": found.label_occurrences,
+        "labels_per_document": found.label_occurrences / max(found.documents, 1),
+        "languages": dict(found.languages.most_common()),
+    }
+    if json:
+        print_json({**counts, "most_frequent_labels": dict(found.labels.most_common(100))})
+    else:
+        languages = ", ".join(f"{name} {n:,}" for name, n in found.languages.most_common())
+        print_facts(
+            [
+                ("Documents", f"{found.documents:,}"),
+                ("  skipped", f"{corpus.report.skipped:,}"),
+                ("  with labels", f"{found.with_labels:,}"),
+                ("  with a title only", f"{found.without_body:,}"),
+                ("Words per document", f"{counts['words_per_document']:.1f}"),
+                ("Longest text", f"{found.longest_characters:,} characters"),
+                ("Distinct labels", f"{len(found.labels):,}"),
+                ("Labels per document", f"{counts['labels_per_document']:.2f}"),
+                ("Languages", languages),
+            ]
+        )
+        frequent = found.labels.most_common(_SHOWN_LABELS)
+        typer.echo()
+        print_table(
+            "",
+            [("documents", True), ("label", False)],
+            [(f"{n:,}", label) for label, n in frequent],
+        )
+    exit_after_reading(corpus.report, strict)
+
+
+def _metered(
+    documents: Iterator[Document], bar: Meter, corpus: Corpus | None = None
+) -> Iterator[Document]:
+    for count, document in enumerate(documents, start=1):
+        yield document
+        if count % 1000 == 0:
+            bar.update(corpus.bytes_read if corpus else count, f"{count:,} documents")
+
+
+def _with_ids(documents: Iterator[Document], vocabulary: Vocabulary | None) -> Iterator[Document]:
+    for document in documents:
+        if vocabulary is None:
+            yield document
+            continue
+        labels = []
+        for label in document.labels:
+            column = vocabulary.resolve(label, document.label_names.get(label, "")).column
+            labels.append(label if column is None else vocabulary[column].id)
+        yield replace(document, labels=tuple(dict.fromkeys(labels)))

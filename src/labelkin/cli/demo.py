@@ -1,0 +1,40 @@
+"""`labelkin demo`: a whole collection from nothing, to see how labelkin works."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from labelkin.cli.add import tell_added
+from labelkin.cli.console import tell
+from labelkin.cli.info import print_info
+from labelkin.cli.progress import meter
+
+
+def demo(
+    collection: Annotated[Path, typer.Argument(help="The folder to make.")] = Path("demo"),
+    documents: Annotated[int, typer.Option(min=1, help="How many documents to make.")] = 4000,
+    seed: Annotated[int, typer.Option(help="Another seed gives another collection.")] = 0,
+) -> None:
+    """Make a collection of generated documents, with no network and no data of your own."""
+    from labelkin.demo import demo_concepts, demo_documents
+    from labelkin.indexer import Indexer
+    from labelkin.vocab import Vocabulary
+
+    tell(f"Making {collection}: a generated vocabulary and {documents:,} generated documents.")
+    vocabulary = Vocabulary(demo_concepts(seed))
+    with (
+        Indexer.create(collection, vocabulary, name="labelkin demo", language="en") as indexer,
+        meter("Adding documents", documents) as progress,
+    ):
+        report = indexer.add(
+            demo_documents(documents, seed),
+            progress=lambda so_far: progress.update(
+                so_far.documents, f"{so_far.documents:,} documents"
+            ),
+        )
+        found = indexer.info()
+    tell_added(report, found.documents, indexer.config.documents.max_characters)
+    print_info(found)

@@ -1,0 +1,64 @@
+"""Exit codes that scripts can rely on, and the one place where errors become lines.
+
+0  done
+1  failed: bad input, a collection that cannot be used
+2  wrong usage: unknown option, missing argument
+3  done in part: a file was damaged, an id was not there, or --strict and a skipped record
+4  try again: another process is writing
+130  interrupted
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import typer
+from typer.core import TyperGroup
+
+from labelkin.cli.console import complain
+from labelkin.exceptions import CollectionBusyError, LabelkinError
+
+if TYPE_CHECKING:
+    from labelkin.corpus import ReadReport
+
+FAILED = 1
+PARTLY_DONE = 3
+TRY_AGAIN = 4
+INTERRUPTED = 130
+
+
+class ErrorsAsLines(TyperGroup):
+    """A command group whose errors are one line on standard error, never a traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; turn what it raises into a line and an exit code."""
+        try:
+            return super().invoke(ctx)
+        except CollectionBusyError as error:
+            complain(str(error))
+            raise typer.Exit(TRY_AGAIN) from error
+        except LabelkinError as error:
+            complain(str(error))
+            raise typer.Exit(FAILED) from error
+        except KeyboardInterrupt as error:
+            complain("interrupted; what was stored stays. Run the same command again to go on")
+            raise typer.Exit(INTERRUPTED) from error
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                # The reader of our output has gone (`labelkin … | head`): no news for anyone.
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                raise typer.Exit(0) from error
+            place = f"{error.filename}: " if error.filename else ""
+            complain(f"{place}{error.strerror or error}")
+            raise typer.Exit(FAILED) from error
+
+
+def exit_after_reading(report: ReadReport, strict: bool) -> None:
+    """Exit with the code that says how much of the input could be read; go on if all."""
+    if report.files and len(report.files_refused) == report.files:
+        raise typer.Exit(FAILED)
+    if report.files_refused or report.files_damaged or (strict and report.skipped):
+        raise typer.Exit(PARTLY_DONE)

@@ -1,0 +1,47 @@
+"""`labelkin init`: a new collection."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from labelkin.cli.console import print_json, tell
+from labelkin.cli.options import Json
+
+
+def init(
+    collection: Annotated[Path, typer.Argument(help="The folder to make.")],
+    vocab: Annotated[
+        Path | None,
+        typer.Option(
+            help="Vocabulary: MeSH descriptor XML, SKOS in any RDF syntax, or a table. "
+            "Without one, the labels found in documents become it."
+        ),
+    ] = None,
+    vocab_format: Annotated[
+        str | None, typer.Option(help="mesh-xml, skos or table. Default: recognised.")
+    ] = None,
+    vocab_language: Annotated[
+        str, typer.Option(help="Language of heading names that do not state one.")
+    ] = "en",
+    language: Annotated[
+        str, typer.Option(help="Language of documents that do not state one; auto detects it.")
+    ] = "auto",
+    name: Annotated[str, typer.Option(help="What people call the collection.")] = "",
+    json: Json = False,
+) -> None:
+    """Make a new, empty collection, with or without a vocabulary."""
+    from labelkin.indexer import Indexer
+    from labelkin.vocab import read_vocabulary
+
+    vocabulary = read_vocabulary(vocab, vocab_format, vocab_language) if vocab else None
+    with Indexer.create(collection, vocabulary, name=name, language=language) as indexer:
+        concepts = len(indexer.vocabulary)
+    if json:
+        print_json({"collection": str(collection), "concepts": concepts})
+    elif vocabulary is None:
+        tell(f"Made {collection}; the labels of its documents will become the vocabulary.")
+    else:
+        tell(f"Made {collection} with {concepts:,} concepts.")

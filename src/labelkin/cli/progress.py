@@ -1,0 +1,66 @@
+"""Progress of long steps: a bar with the time left on a terminal, lines elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from labelkin.cli.console import errors, seconds_text, tell
+
+_SECONDS_BETWEEN_LINES = 10.0
+
+
+class Meter:
+    """How far a step is; `total` 0 means that nobody knows how long it will take."""
+
+    def __init__(self, title: str, total: int, progress: Progress | None) -> None:
+        self._title = title
+        self._total = total
+        self._progress = progress
+        self._task = (
+            progress.add_task(title, total=total or None, note="") if progress is not None else None
+        )
+        self._started = self._spoken = time.monotonic()
+
+    def update(self, done: int, note: str) -> None:
+        """Show that `done` of the total is behind us; `note` says it in the user's terms."""
+        if self._progress is not None and self._task is not None:
+            self._progress.update(self._task, completed=done, note=note)
+            return
+        now = time.monotonic()
+        if now - self._spoken < _SECONDS_BETWEEN_LINES:
+            return
+        self._spoken = now
+        left = ""
+        if self._total and done:
+            seconds = (now - self._started) * (self._total - done) / done
+            left = f", {done / self._total:.0%}, about {seconds_text(seconds)} left"
+        tell(f"{self._title}: {note}{left}")
+
+
+@contextmanager
+def meter(title: str, total: int) -> Iterator[Meter]:
+    """A meter for one step."""
+    if not errors.is_terminal:
+        yield Meter(title, total, None)
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[note]}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=errors, transient=True) as progress:
+        yield Meter(title, total, progress)

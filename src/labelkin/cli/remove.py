@@ -1,0 +1,44 @@
+"""`labelkin remove`: documents out of a collection."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from labelkin.cli.console import complain, counted, print_json, tell
+from labelkin.cli.exits import PARTLY_DONE
+from labelkin.cli.options import CollectionPath, Json
+
+
+def remove(
+    collection: CollectionPath,
+    ids: Annotated[list[str] | None, typer.Argument(help="Ids of documents.")] = None,
+    from_file: Annotated[
+        Path | None, typer.Option("--from", help="A file with an id a line.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Remove documents by their ids."""
+    from labelkin.indexer import Indexer
+
+    wanted = list(ids or ())
+    if from_file is not None:
+        lines = from_file.read_text(encoding="utf-8-sig").splitlines()
+        wanted += [line.strip() for line in lines if line.strip()]
+    if not wanted:
+        raise typer.BadParameter("give ids of documents, or a file of them with --from")
+    with Indexer.open(collection) as indexer:
+        report = indexer.remove(wanted)
+        total = indexer.collection.count()
+    if json:
+        print_json({**asdict(report), "documents": total})
+    else:
+        removed, left = counted(report.removed, "document"), counted(total, "document")
+        tell(f"Removed {removed}; {left} in the collection.")
+    if report.missing:
+        shown = ", ".join(report.missing[:5]) + (", …" if len(report.missing) > 5 else "")
+        complain(f"not in the collection: {counted(len(report.missing), 'id')}: {shown}")
+        raise typer.Exit(PARTLY_DONE)

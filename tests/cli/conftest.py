@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run the command in the test's folder and return what it did."""
+    from labelkin.cli.main import app
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    runner = CliRunner()
+
+    def run_command(*arguments: object) -> Result:
+        result = runner.invoke(app, [str(argument) for argument in arguments])
+        assert result.exception is None or isinstance(result.exception, SystemExit), (
+            result.exception
+        )
+        return result
+
+    return run_command
+
+
+VOCABULARY = (
+    "ui\tname\ttree_numbers\tentry_terms\n"
+    "D000001\tBread\tJ01\tLoaf\nD000002\tBread, Rye\tJ01.100\tRye Bread\nD000003\tOats\tB01\t\n"
+)
+CORPUS = (
+    '{"id": "1", "title": "On rye", "labels": ["Rye Bread", "Wheat"], "language": "en"}\n'
+    '{"id": "2", "title": "On oats", "labels": ["Oats"], "language": "en"}\n'
+    '{"id": "3", "title": "On nothing", "language": "en"}\n'
+)
+
+
+@pytest.fixture
+def collection(run: Run, tmp_path: Path) -> Path:
+    """A collection of three documents."""
+    (tmp_path / "v.tsv").write_text(VOCABULARY)
+    (tmp_path / "c.jsonl").write_text(CORPUS)
+    assert run("init", "c", "--vocab", "v.tsv").exit_code == 0
+    assert run("add", "c", "c.jsonl").exit_code == 0
+    return tmp_path / "c"
