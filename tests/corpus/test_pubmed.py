@@ -80,11 +80,13 @@ def test_vernacular_title_is_in_the_articles_language(write: Write) -> None:
 
 def test_bad_citations_are_named_by_pmid(write: Write, caplog: pytest.LogCaptureFixture) -> None:
     without_id = second("<ArticleTitle>x</ArticleTitle>").replace("<PMID>102</PMID>", "")
-    corpus = read_corpus(write("p.xml", HEADER + second() + without_id + ARTICLE + FOOTER))
+    book = "<PubmedBookArticle><BookDocument><PMID>3</PMID></BookDocument></PubmedBookArticle>"
+    corpus = read_corpus(write("p.xml", HEADER + second() + without_id + ARTICLE + book + FOOTER))
     assert [document.id for document in corpus.documents()] == ["101"]
-    assert corpus.report.skipped == 2
+    assert corpus.report.skipped == 3
     assert "PMID 102 (line 4): no text" in caplog.messages[0]
     assert "PMID missing (line 5): no PMID" in caplog.messages[1]
+    assert "PMID 3" in caplog.messages[2]
 
 
 def test_cut_in_half(write: Write, caplog: pytest.LogCaptureFixture) -> None:

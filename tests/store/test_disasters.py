@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
@@ -199,6 +202,50 @@ def test_read_only_mount(log: str, tmp_path: Path) -> None:
                 indexer.add([Document("d2", "x")])
             with pytest.raises(CollectionReadOnlyError):
                 indexer.remove(["d1"])
+
+
+def read_as_nobody(folder: Path, pipe: Connection) -> None:
+    nobody = 65534
+    os.setuid(nobody)
+    with Indexer.open(folder) as indexer:
+        for _ in range(2):
+            pipe.send([document.id for document in indexer.documents()])
+            pipe.recv()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs the right to become another user")
+def test_a_reader_without_permission_sees_what_the_owner_writes() -> None:
+    with tempfile.TemporaryDirectory() as scratch:
+        Path(scratch).chmod(0o755)
+        folder = Path(scratch) / "c"
+        with Indexer.create(folder, language="en") as indexer:
+            indexer.add([Document("d1", "x")])
+        ours, theirs = multiprocessing.Pipe()
+        # Forked, because another user may not be allowed to read Python's own files.
+        context = multiprocessing.get_context("fork")
+        reader = context.Process(target=read_as_nobody, args=(folder, theirs))
+        reader.start()
+        assert ours.recv() == ["d1"]
+        with Indexer.open(folder) as indexer:
+            indexer.add([Document("d2", "x")])
+        ours.send("go on")
+        assert ours.recv() == ["d1", "d2"]
+        ours.send("done")
+        reader.join(30)
+        assert reader.exitcode == 0
+
+
+def test_two_processes_add_at_the_same_time(tmp_path: Path) -> None:
+    folder = tmp_path / "c"
+    Indexer.create(folder).close()
+    small_batches(folder)
+    corpora = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
+    make_corpus(corpora[0], 3000)
+    # The same new labels under other ids.
+    corpora[1].write_text(corpora[0].read_text().replace('{"id": "', '{"id": "other '))
+    processes = [start_adding(folder, corpus) for corpus in corpora]
+    assert [process.wait() for process in processes] == [0, 0]
+    check_whole(folder, 6000)
 
 
 def test_read_only_on_request(tmp_path: Path) -> None:

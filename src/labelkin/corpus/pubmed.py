@@ -21,8 +21,11 @@ _YEAR = re.compile(r"\d{4}")
 
 
 def read_pubmed(source: Source, intake: Intake) -> Iterator[Document | Deletion]:
-    """Citations in file order, and a Deletion for each PMID in `DeleteCitation`."""
-    for element in stream_elements(source, "MedlineCitation", "DeleteCitation"):
+    """Citations in file order, and a Deletion for each PMID in `DeleteCitation`.
+
+    Book records (`PubmedBookArticle`) have no MeSH headings; they are reported and left out.
+    """
+    for element in stream_elements(source, "MedlineCitation", "DeleteCitation", "BookDocument"):
         if element.tag == "DeleteCitation":
             for pmid in element.iterfind("PMID"):
                 yield Deletion(clean_label(pmid.text or ""))
@@ -35,6 +38,8 @@ def read_pubmed(source: Source, intake: Intake) -> Iterator[Document | Deletion]
 
 
 def _document(citation: _Element) -> Document:
+    if citation.tag == "BookDocument":
+        raise RecordError("a book record, not an article")
     pmid = clean_label(citation.findtext("PMID") or "")
     if not pmid:
         raise RecordError("no PMID")

@@ -42,7 +42,7 @@ class _Rewound(io.RawIOBase):
         return len(chunk)
 
 
-def _first_bytes(stream: io.BufferedReader | gzip.GzipFile) -> bytes:
+def _first_bytes(stream: io.BufferedReader[_Rewound] | gzip.GzipFile) -> bytes:
     """Up to HEAD_BYTES; where a file is damaged early, what stands before the damage."""
     head = b""
     try:
@@ -76,7 +76,7 @@ class Source:
             self._close_raw()
             raise
 
-    def _open(self) -> tuple[bytes, io.BufferedReader]:
+    def _open(self) -> tuple[bytes, io.BufferedReader[_Rewound]]:
         """The first bytes, and the whole stream with them put back."""
         with self.damage_reported("at its start"):
             mark = self._raw.read(len(_GZIP_MAGIC))

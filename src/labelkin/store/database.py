@@ -13,7 +13,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
@@ -70,17 +70,18 @@ class Database:
     A folder that cannot be written to is opened for reading: through the
     write-ahead log where its files are there, as an immutable file where the
     log is empty, and else from a temporary copy (a log that was never
-    checkpointed cannot be read in place without writing).
+    checkpointed cannot be read in place without writing). An immutable file is
+    opened anew when someone else, who may write, has changed it.
     """
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self.path = path
         self._copy: tempfile.TemporaryDirectory[str] | None = None
+        self._immutable_state: tuple[int, int] | None = None
         writable = os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
         self.read_only = read_only or not writable
         with self.errors_explained():
             self.connection = self._connect(writable)
-            self.connection.execute("SELECT 1 FROM sqlite_master").fetchone()
 
     @classmethod
     def create(cls, path: Path) -> Database:
@@ -100,23 +101,30 @@ class Database:
     def _connect(self, writable: bool) -> sqlite3.Connection:
         if writable:
             return self._open("mode=ro" if self.read_only else "mode=rw")
+        with suppress(sqlite3.OperationalError):
+            return self._open("mode=ro")
         log = self.path.with_name(f"{self.path.name}-wal")
-        if not log.exists() or log.stat().st_size == 0:
-            return self._open("mode=ro&immutable=1")
-        try:
-            connection = self._open("mode=ro")
-            connection.execute("SELECT 1 FROM sqlite_master").fetchone()
-        except sqlite3.OperationalError:
+        if log.exists() and log.stat().st_size:
             return self._open_copy(log)
-        return connection
+        self._immutable_state = self._state()
+        return self._open("mode=ro&immutable=1")
+
+    def _state(self) -> tuple[int, int]:
+        found = self.path.stat()
+        return found.st_mtime_ns, found.st_size
 
     def _open(self, parameters: str, path: Path | None = None) -> sqlite3.Connection:
         uri = f"file:{quote(str((path or self.path).absolute()))}?{parameters}"
         connection = sqlite3.connect(
             uri, uri=True, timeout=WRITER_PATIENCE_SECONDS, isolation_level=None
         )
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA cache_size = -32000")
+        try:
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA cache_size = -32000")
+            connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     def _open_copy(self, log: Path) -> sqlite3.Connection:
@@ -173,6 +181,10 @@ class Database:
     def errors_explained(self) -> Iterator[None]:
         """SQLite's errors, and a full disk, as one line that says what to do."""
         try:
+            if self._immutable_state is not None and self._immutable_state != self._state():
+                self._immutable_state = None
+                self.connection.close()
+                self.connection = self._connect(writable=False)
             yield
         except sqlite3.Error as error:
             raise self._explained(error) from error

@@ -33,8 +33,7 @@ def document_values(document: Document, columns: Columns, unresolved: list[str])
         columns.astype(COLUMN_TYPE, copy=False).tobytes(),
         _dump(unresolved),
     )
-    digest = hashlib.blake2b(repr(values).encode("utf-8"), digest_size=16).digest()
-    return (*values, digest)
+    return (*values, _digest(values))
 
 
 def document_from_values(values: Values, vocabulary: Vocabulary) -> Document:
@@ -81,6 +80,14 @@ def concept_from_json(text: str) -> Concept:
     }
     content.setdefault("names", {})
     return Concept(**content)
+
+
+def _digest(values: Values) -> bytes:
+    digest = hashlib.blake2b(digest_size=16)
+    for value in values:
+        content = value if isinstance(value, bytes) else (value or "").encode("utf-8")
+        digest.update(len(content).to_bytes(8, "little") + content)
+    return digest.digest()
 
 
 def _dump(value: Mapping[str, Any] | list[str]) -> str | None:
