@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from labelkin.vocab.mesh import CATEGORY_NAMES, DESCRIPTOR_ID, TREE_NUMBER
@@ -26,19 +27,24 @@ def categories(vocabulary: Vocabulary, language: str = "en") -> list[Category]:
     """Branches by the first letter of tree numbers, else by the topmost concepts."""
     placed = [concept for concept in vocabulary if concept.notations]
     if placed and all(TREE_NUMBER.fullmatch(place) for c in placed for place in c.notations):
-        return _by_tree_number(vocabulary)
+        return _by_tree_number(vocabulary, language)
     return _by_top_concept(vocabulary, language)
 
 
-def _by_tree_number(vocabulary: Vocabulary) -> list[Category]:
+def _by_tree_number(vocabulary: Vocabulary, language: str) -> list[Category]:
     concepts: dict[str, set[str]] = {}
-    places: dict[str, int] = {}
+    roots: dict[str, list[str]] = {}
+    places: Counter[str] = Counter()
     for concept in vocabulary:
         for number in concept.notations:
             concepts.setdefault(number[0], set()).add(concept.id)
-            places[number[0]] = places.get(number[0], 0) + 1
+            places[number[0]] += 1
+            if "." not in number:
+                roots.setdefault(number[0], []).append(concept.name(language))
+    # MeSH's categories are no concepts; elsewhere a single root names its branch.
     is_mesh = any(DESCRIPTOR_ID.fullmatch(concept.id) for concept in vocabulary)
-    names = CATEGORY_NAMES if is_mesh else {}
+    names = {letter: found[0] for letter, found in roots.items() if len(found) == 1}
+    names = CATEGORY_NAMES if is_mesh else names
     return [
         Category(letter, names.get(letter, ""), len(concepts[letter]), places[letter])
         for letter in sorted(concepts)
