@@ -34,7 +34,7 @@ Write = Callable[[str, str | bytes], Path]
         ("x", '"id","title"\n1,x', "csv"),
         ("x.tsv", "pmid\ttitle\n1\tx", "tsv"),
         ("x.tsv", "Some text, with commas\t<http://e.org/1>", "annif-tsv"),
-        ("x.tsv.gz", gzip.compress(b"Some text\t<http://e.org/1>"), "annif-tsv"),
+        ("x.tsv.gz", gzip.compress(b"Some text\t<http://e.org/1>", mtime=0), "annif-tsv"),
         ("x", '\ufeff{"id": "1", "title": "x"}', "jsonl"),
     ],
 )
@@ -51,7 +51,7 @@ def test_recognise(name: str, content: str | bytes, expected: str, write: Write)
         (b"\x89PNG\r\n\x1a\n\x00\x00\x00", "a binary file"),
         (b"<?xml version='1.0'?><html>", "not a PubmedArticleSet"),
         (b"just words", "no known corpus format"),
-        (gzip.compress(b""), "the file is empty"),
+        (gzip.compress(b"", mtime=0), "the file is empty"),
     ],
 )
 def test_refused_files(
