@@ -14,6 +14,7 @@
     │   ├── CollectionReadOnlyError
     │   ├── CollectionFullError     no space left on the disk
     │   └── CollectionBusyError     another process is writing
+    ├── StaleNeighboursError    saved neighbours that do not fit the collection any more
     └── MissingExtraError       an optional dependency is not installed
 
 Each message is one line: what failed, the offending value, the next step. The
@@ -77,6 +78,10 @@ class CollectionFullError(CollectionError):
 
 class CollectionBusyError(CollectionError):
     """Another process holds the writer lock."""
+
+
+class StaleNeighboursError(LabelkinError):
+    """Saved neighbours were found in another state of the collection, or in another way."""
 
 
 class MissingExtraError(LabelkinError):

@@ -17,7 +17,7 @@ import os
 import secrets
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -46,6 +46,7 @@ from labelkin.store.rows import (
     concept_from_json,
     concept_to_json,
     document_from_values,
+    text_from_values,
 )
 from labelkin.vocab.vocabulary import Vocabulary
 
@@ -193,6 +194,60 @@ class Collection:
             for *values, _ in page:
                 yield document_from_values(tuple(values), vocabulary)
             after = page[-1][-1]
+
+    def labelled_texts(self, first: int, end: int) -> Iterator[list[tuple[int, Document]]]:
+        """Pages of documents that have labels, with their rows, but without the labels.
+
+        For whatever is made from texts; `first` and `end` (exclusive) are rows.
+        """
+        while first < end:
+            with self.database.errors_explained():
+                page = self.database.connection.execute(
+                    "SELECT row, id, title, body, fields, language FROM documents "
+                    "WHERE row >= ? AND row < ? AND length(labels) > 0 ORDER BY row LIMIT ?",
+                    (first, end, _PAGE),
+                ).fetchall()
+            if not page:
+                return
+            yield [(row, text_from_values(tuple(values))) for row, *values in page]
+            first = page[-1][0] + 1
+
+    def texts_of(self, rows: Sequence[int]) -> dict[int, Document]:
+        """The documents in these rows, without their labels; rows that are gone are left out."""
+        found: dict[int, Document] = {}
+        for start in range(0, len(rows), _PAGE):
+            wanted = [int(row) for row in rows[start : start + _PAGE]]
+            marks = ", ".join("?" * len(wanted))
+            with self.database.errors_explained():
+                page = self.database.connection.execute(
+                    "SELECT row, id, title, body, fields, language FROM documents "
+                    f"WHERE row IN ({marks})",
+                    wanted,
+                )
+                found.update((row, text_from_values(tuple(values))) for row, *values in page)
+        return found
+
+    def rows_of(self, identifiers: Sequence[str]) -> dict[str, int]:
+        """The rows of the documents with these ids."""
+        found: dict[str, int] = {}
+        for start in range(0, len(identifiers), _PAGE):
+            wanted = list(identifiers[start : start + _PAGE])
+            marks = ", ".join("?" * len(wanted))
+            with self.database.errors_explained():
+                found.update(
+                    self.database.connection.execute(
+                        f"SELECT id, row FROM documents WHERE id IN ({marks})", wanted
+                    )
+                )
+        return found
+
+    def tombstones_since(self, generation: int) -> list[int]:
+        """Rows that have gone after `generation`."""
+        with self.database.errors_explained():
+            rows = self.database.connection.execute(
+                "SELECT row FROM tombstones WHERE generation > ?", (generation,)
+            )
+            return [row for (row,) in rows]
 
     def tombstones(self, generation: Generation) -> Rows:
         """Rows that are gone as of `generation`, ascending."""

@@ -62,12 +62,50 @@ class LabelsSection(Section):
     )
 
 
+class RepresentationSection(Section):
+    """What stands for a document when documents are compared."""
+
+    name: str = Field(
+        default="stems",
+        description='Kinds of terms, joined with "+". Known: "stems" (words without stop words, '
+        "stemmed in the document's language).",
+    )
+    title_weight: int = Field(
+        default=1, ge=1, le=20, description="How many times the words of a title count."
+    )
+
+
+class NeighboursSection(Section):
+    """How similar documents are found."""
+
+    k: int = Field(default=20, ge=1, le=10_000, description="How many neighbours to look for.")
+    distance: Literal["self", "top"] = Field(
+        default="self",
+        description='What a score is measured against to become a distance in [0, 1]: "self" is '
+        'what the text itself would score (an identical document is at 0), "top" the score of '
+        "the nearest neighbour.",
+    )
+    distance_floor: float = Field(
+        default=0.0, ge=0.0, le=1.0, description="The smallest distance that is given out."
+    )
+    max_query_terms: int = Field(
+        default=0,
+        ge=0,
+        description="Search with this many of a text's most informative terms only; 0 takes all.",
+    )
+    threads: int = Field(
+        default=0, ge=0, description="Threads that search a batch; 0 takes one per core."
+    )
+
+
 class Config(Section):
     """All of labelkin.toml."""
 
     collection: CollectionSection = CollectionSection()
     documents: DocumentsSection = DocumentsSection()
     labels: LabelsSection = LabelsSection()
+    representation: RepresentationSection = RepresentationSection()
+    neighbours: NeighboursSection = NeighboursSection()
 
 
 def read_config(path: Path) -> Config:

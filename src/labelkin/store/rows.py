@@ -59,6 +59,18 @@ def document_from_values(values: Values, vocabulary: Vocabulary) -> Document:
     )
 
 
+def text_from_values(values: Values) -> Document:
+    """The document in (id, title, body, fields, language), without labels and metadata."""
+    identifier, title, body, fields, language = values
+    return Document(
+        id=identifier,
+        title=title,
+        body=body,
+        fields=json.loads(fields) if fields else {},
+        language=language,
+    )
+
+
 def columns_from_blob(blob: bytes) -> Columns:
     """A stored label set as an array."""
     return np.frombuffer(blob, dtype=COLUMN_TYPE)

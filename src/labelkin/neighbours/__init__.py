@@ -1,0 +1,8 @@
+"""Finding the most similar indexed documents."""
+
+from __future__ import annotations
+
+from labelkin.neighbours.neighbours import DISTANCES, NOBODY, Distance, Neighbours
+from labelkin.neighbours.search import MatchedTerm, NeighbourSearch
+
+__all__ = ["DISTANCES", "NOBODY", "Distance", "MatchedTerm", "NeighbourSearch", "Neighbours"]

@@ -1,0 +1,124 @@
+"""Neighbour sets: who is near whom, and how far, as arrays that can be kept."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from labelkin.atomic import atomic_file
+from labelkin.exceptions import ConfigError, DamagedFileError, StaleNeighboursError
+
+Distance = Literal["self", "top"]
+DISTANCES: tuple[Distance, ...] = get_args(Distance)
+NOBODY = -1
+# Two float32 sums of the same terms in another order differ by less.
+_ROUNDING = 1e-5
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """The neighbours of a batch of documents, nearest first.
+
+    `rows` and `scores` have a line per document and a place per neighbour;
+    places that nobody fills hold row −1 and score 0. `own_scores` is what each
+    text would score as a document of the collection itself. `fingerprint`
+    tells what they were found with.
+    """
+
+    ids: tuple[str, ...]
+    rows: npt.NDArray[np.int64]
+    scores: npt.NDArray[np.float32]
+    own_scores: npt.NDArray[np.float32]
+    fingerprint: Mapping[str, Any] = field(default_factory=dict)
+    duplicates: tuple[tuple[str, int], ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def k(self) -> int:
+        """How many neighbours there can be."""
+        return int(self.rows.shape[1])
+
+    def nearest(self, k: int) -> Neighbours:
+        """The first `k` places."""
+        return replace(self, rows=self.rows[:, :k], scores=self.scores[:, :k])
+
+    def distances(self, kind: Distance = "self", floor: float = 0.0) -> npt.NDArray[np.float32]:
+        """Distances in [0, 1], never smaller than `floor`; 1 where there is nobody.
+
+        `self` is 1 − score / own score: 0 for a document with the same text.
+        `top` is 1 − score / best score: the nearest neighbour is at 0, or at
+        the floor, whatever it is like.
+        """
+        if kind not in DISTANCES:
+            raise ConfigError(f"no distance {kind!r}; known: {', '.join(DISTANCES)}")
+        best = self.scores[:, :1] if self.k else np.zeros((len(self), 1), dtype=np.float32)
+        scale = self.own_scores[:, None] if kind == "self" else best
+        shares = np.divide(self.scores, scale, out=np.zeros_like(self.scores), where=scale > 0)
+        distances: npt.NDArray[np.float32] = np.clip(1 - shares, 0, 1)
+        distances[distances < _ROUNDING] = 0
+        np.maximum(distances, np.float32(floor), out=distances)
+        distances[self.rows == NOBODY] = 1
+        return distances
+
+    def save(self, path: Path) -> None:
+        """Write to a .npz file, whole or not at all."""
+        with atomic_file(path) as file:
+            np.savez(
+                file,
+                ids=np.array(self.ids, dtype=np.str_),
+                rows=self.rows,
+                scores=self.scores,
+                own_scores=self.own_scores,
+                fingerprint=np.array(json.dumps(self.fingerprint, sort_keys=True)),
+                duplicates=np.array(json.dumps(self.duplicates)),
+            )
+
+    @classmethod
+    def load(cls, path: Path, fingerprint: Mapping[str, Any] | None = None) -> Neighbours:
+        """Read what `save` wrote; with a `fingerprint`, refuse a set found otherwise."""
+        try:
+            with np.load(path, allow_pickle=False) as arrays:
+                found = cls(
+                    ids=tuple(map(str, arrays["ids"])),
+                    rows=arrays["rows"],
+                    scores=arrays["scores"],
+                    own_scores=arrays["own_scores"],
+                    fingerprint=json.loads(str(arrays["fingerprint"])),
+                    duplicates=tuple(
+                        (name, row) for name, row in json.loads(str(arrays["duplicates"]))
+                    ),
+                )
+        except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+            raise DamagedFileError(f"{path}: no neighbour set ({error})") from error
+        if fingerprint is not None and dict(fingerprint) != found.fingerprint:
+            raise StaleNeighboursError(f"{path}: {_difference(found.fingerprint, fingerprint)}")
+        return found
+
+    @classmethod
+    def joined(cls, parts: Sequence[Neighbours]) -> Neighbours:
+        """Batches one after another."""
+        return cls(
+            ids=tuple(name for part in parts for name in part.ids),
+            rows=np.concatenate([part.rows for part in parts]),
+            scores=np.concatenate([part.scores for part in parts]),
+            own_scores=np.concatenate([part.own_scores for part in parts]),
+            fingerprint=parts[0].fingerprint,
+            duplicates=tuple(pair for part in parts for pair in part.duplicates),
+        )
+
+
+def _difference(was: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    key = next(key for key in {**was, **now} if was.get(key) != now.get(key))
+    return (
+        f"found with {key} {was.get(key)!r}, which is {now.get(key)!r} now; "
+        "find the neighbours again"
+    )

@@ -1,0 +1,146 @@
+"""Extracted terms on disk, so that no text is analysed twice.
+
+Terms are kept by a digest of the text and its language, so that a document is
+found again under any id, in the collection or in a file. Everything in the
+cache can be made anew: a damaged file is dropped, and a folder that cannot be
+written to goes without.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import sqlite3
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from labelkin.corpus.document import Document
+from labelkin.represent.kind import TermKind
+
+logger = logging.getLogger(__name__)
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS terms (
+    kind INTEGER NOT NULL, text BLOB NOT NULL, terms BLOB NOT NULL, PRIMARY KEY (kind, text)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS kinds (
+    number INTEGER PRIMARY KEY, name TEXT NOT NULL, version TEXT NOT NULL, UNIQUE (name, version)
+);
+"""
+_LOOKUP = 500
+
+
+class TermCache:
+    """The terms of texts that were analysed before."""
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        self._path = path
+        self._read_only = read_only
+        self._connection: sqlite3.Connection | None = None
+        self._numbers: dict[tuple[str, str], int] = {}
+        try:
+            self._connection = self._open()
+        except (sqlite3.Error, OSError) as error:
+            self._give_up(error)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def terms(
+        self, kind: TermKind, documents: Sequence[Document], *, store: bool = True
+    ) -> list[list[str]]:
+        """The terms of each document; with `store`, new ones are kept for the next time."""
+        found: dict[bytes, list[str]] = {}
+        digests = [_digest(document) for document in documents]
+        try:
+            found = self._look_up(kind, digests)
+        except sqlite3.Error as error:
+            self._give_up(error)
+        missing = {
+            digest: document
+            for digest, document in zip(digests, documents, strict=True)
+            if digest not in found
+        }
+        if missing:
+            fresh = dict(zip(missing, kind.extract(list(missing.values())), strict=True))
+            found.update(fresh)
+            if store:
+                self._keep(kind, fresh)
+        return [found[digest] for digest in digests]
+
+    def _open(self) -> sqlite3.Connection | None:
+        if self._read_only:
+            return None
+        self._path.parent.mkdir(exist_ok=True)
+        connection = sqlite3.connect(
+            self._path, timeout=30, isolation_level=None, check_same_thread=False
+        )
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = OFF")
+            connection.executescript(_SCHEMA)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _number(self, kind: TermKind) -> int | None:
+        key = (kind.name, kind.version)
+        if key not in self._numbers and self._connection is not None:
+            self._connection.execute(
+                "INSERT OR IGNORE INTO kinds (name, version) VALUES (?, ?)", key
+            )
+            (number,) = self._connection.execute(
+                "SELECT number FROM kinds WHERE name = ? AND version = ?", key
+            ).fetchone()
+            self._numbers[key] = number
+        return self._numbers.get(key)
+
+    def _look_up(self, kind: TermKind, digests: list[bytes]) -> dict[bytes, list[str]]:
+        found: dict[bytes, list[str]] = {}
+        number = self._number(kind)
+        if self._connection is None or number is None:
+            return found
+        for start in range(0, len(digests), _LOOKUP):
+            page = digests[start : start + _LOOKUP]
+            marks = ", ".join("?" * len(page))
+            rows = self._connection.execute(
+                f"SELECT text, terms FROM terms WHERE kind = ? AND text IN ({marks})",
+                (number, *page),
+            )
+            for digest, blob in rows:
+                found[digest] = zlib.decompress(blob).decode("utf-8").split()
+        return found
+
+    def _keep(self, kind: TermKind, fresh: dict[bytes, list[str]]) -> None:
+        number = self._number(kind)
+        if self._connection is None or number is None:
+            return
+        rows = [
+            (number, digest, zlib.compress(" ".join(terms).encode("utf-8"), 1))
+            for digest, terms in fresh.items()
+        ]
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            self._connection.executemany("INSERT OR REPLACE INTO terms VALUES (?, ?, ?)", rows)
+            self._connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            self._give_up(error)
+
+    def _give_up(self, error: Exception) -> None:
+        """Go on without; a file that is no cache any more is removed for the next time."""
+        logger.warning("%s: %s; terms are not cached", self._path, error)
+        self.close()
+        if getattr(error, "sqlite_errorcode", 0) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            self._path.unlink(missing_ok=True)
+
+
+def _digest(document: Document) -> bytes:
+    digest = hashlib.blake2b(digest_size=16)
+    for part in (document.language or "", document.title, document.text):
+        digest.update(part.encode("utf-8", "replace") + b"\x00")
+    return digest.digest()
