@@ -18,10 +18,20 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
 
     The content is on disk before the rename, so a kill or a power cut leaves
     either the old file or the new one. The mode is that of the file it replaces.
+    A link is followed; a pipe or a device is written to as it is.
     """
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        with path.open("wb") as stream:
+            yield stream
+        return
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
     try:
-        with temporary.open("wb") as file:
+        try:
+            opened = temporary.open("wb")
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        with opened as file:
             yield file
             file.flush()
             os.fsync(file.fileno())

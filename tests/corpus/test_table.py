@@ -56,15 +56,44 @@ def test_annif_csv(write: Write) -> None:
     assert first.id.startswith("c:2-")
 
 
-def test_quote_that_is_never_closed(
-    write: Write, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+def test_quote_that_is_never_closed(write: Write, caplog: pytest.LogCaptureFixture) -> None:
+    rows = "".join(f"{number},z\n" for number in range(3, 1003))
+    corpus = read_corpus(write("c.csv", 'id,title\n1,x\n2,"y\n' + rows))
+    assert [document.id for document in corpus.documents()] == ["1", *map(str, range(3, 1003))]
+    assert corpus.report.skipped == 1
+    assert "line 3: a quote that is never closed" in caplog.messages[0]
+
+
+def test_a_quote_closed_far_away_does_not_swallow_what_is_between(
+    write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("labelkin.corpus.table.MAX_CELL", 1000)
-    path = write("c.csv", 'id,title\n1,x\n2,"y\n' + "3,z\n" * 1000)
-    corpus = read_corpus(path)
-    assert [document.id for document in corpus.documents()] == ["1"]
-    assert len(corpus.report.files_damaged) == 1
-    assert "a quote that is never closed?" in caplog.messages[0]
+    monkeypatch.setattr("labelkin.corpus.table.MAX_CELL_LINES", 50)
+    rows = "".join(f"{number},z\n" for number in range(100))
+    corpus = read_corpus(write("c.csv", f'id,title\nx,"open\n{rows}y,"quoted, well"\n'))
+    assert [document.id for document in corpus.documents()] == [*map(str, range(100)), "y"]
+
+
+def test_quotes_in_odd_places(write: Write) -> None:
+    corpus = read_corpus(write("c.csv", 'id,title\n1,5" pipes\n2,"Big" data\n3,"a ""b"" c"\n'))
+    assert [d.title for d in corpus.documents()] == ['5" pipes', "Big data", 'a "b" c']
+    tabs = read_corpus(write("c.tsv", 'id\ttitle\n1\t"Big" data\n2\t"open\n3\tz\n'))
+    assert [d.title for d in tabs.documents()] == ['"Big" data', '"open', "z"]
+
+
+@pytest.mark.parametrize(
+    "header", ["PMID,Title,Labels", "ID;TITLE;labels", '"Id","title","Subjects"']
+)
+def test_headers_in_any_case_and_with_semicolons(header: str, write: Write) -> None:
+    separator = ";" if ";" in header else ","
+    path = write("c.csv", header + "\n" + separator.join(["7", "Rye", "A|B"]) + "\n")
+    (document,) = read_corpus(path).documents()
+    assert (document.id, document.title, document.labels) == ("7", "Rye", ("A", "B"))
+
+
+def test_a_table_without_text_is_refused(write: Write, caplog: pytest.LogCaptureFixture) -> None:
+    corpus = read_corpus(write("c.csv", "id,name\n1,x\n"))
+    assert list(corpus) == []
+    assert "no column with text; the header names id, name" in caplog.messages[0]
 
 
 def test_repeated_column_is_refused(write: Write) -> None:

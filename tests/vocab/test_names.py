@@ -12,8 +12,10 @@ from labelkin.vocab.names import name_key, turned, uri_tail
     ("label", "column", "match"),
     [
         ("V2", 1, Match.ID),
-        ("http://e.org/V2", 1, Match.ID),
-        ("V4", 3, Match.ID),
+        ("http://e.org/V2", 1, Match.URI_TAIL),
+        ("V4", 3, Match.URI_TAIL),
+        ("https://example.org/v#V4/", 3, Match.URI_TAIL),
+        ("http://elsewhere.org/v#V4", None, Match.UNKNOWN),
         ("http://example.org/v#V4", 3, Match.ID),
         ("A01.100", 1, Match.NOTATION),
         ("bread", 0, Match.NAME),

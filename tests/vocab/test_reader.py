@@ -41,7 +41,7 @@ e:bread a skos:Concept ; skos:prefLabel "Bread"@en , "Brot"@de ; skos:narrower e
   skos:inScheme e:scheme ; skos:notation "641" .
 e:rye a skos:Concept ; skos:prefLabel "Rye bread"@en-GB ; skos:altLabel "Dark loaf"@en ;
   skos:hiddenLabel "Ry bread"@en ; skos:related e:beer .
-e:beer skos:prefLabel "Beer" .
+e:beer a skos:Concept ; skos:prefLabel "Beer" .
 e:malt a skos:Concept ; skos:prefLabel "Malt"@en ; owl:deprecated true ; dct:isReplacedBy e:beer .
 """
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from labelkin.corpus.document import Document
 from labelkin.corpus.intake import Intake
 from labelkin.corpus.record import generated_id, lift_title
-from labelkin.corpus.source import Source
+from labelkin.corpus.source import Source, decode, printable
 
 # How Annif's published corpora part the title from the abstract in one text.
 TITLE_MARK = " ¤ "
@@ -43,25 +43,34 @@ def read_annif_folder(folder: Path, intake: Intake) -> Iterator[Document]:
     for path in sorted(folder.iterdir()):
         if path.suffix not in (".txt", ".json"):
             continue
+        name = printable(path)
         try:
-            text = path.read_text(encoding="utf-8-sig", errors="replace")
-            subjects = _subjects(path) if path.suffix == ".txt" else []
+            text = _read(path, intake)
+            subjects = _subjects(path, intake) if path.suffix == ".txt" else []
         except OSError as error:
-            intake.report.skip(str(folder), path.name, f"cannot be read ({error.strerror})")
+            intake.report.skip(printable(folder), name, f"cannot be read ({error.strerror})")
             continue
-        record: object = {"text": text, "subjects": subjects}
+        records: Iterable[object] = [{"text": text, "subjects": subjects}]
         if path.suffix == ".json":
-            record = intake.parse(text, path.name)
-            record = lift_title(record) if isinstance(record, dict) else record
-        if record is not None:
-            yield from intake.take(record, path.name, path.stem)
+            records = intake.parse(text, name)
+        for record in records:
+            lifted = lift_title(record) if isinstance(record, dict) else record
+            yield from intake.take(lifted, name, Path(name).stem)
 
 
-def _subjects(path: Path) -> list[dict[str, str]]:
+def _read(path: Path, intake: Intake) -> str:
+    text, is_utf8 = decode(path.read_bytes().removeprefix(b"\xef\xbb\xbf"))
+    if not is_utf8:
+        name = printable(path)
+        intake.report.note(name, "encoding", "not UTF-8 and read as Windows-1252")
+    return text
+
+
+def _subjects(path: Path, intake: Intake) -> list[dict[str, str]]:
     uris, names = path.with_suffix(".tsv"), path.with_suffix(".key")
     if uris.exists():
-        rows = [line.partition("\t") for line in uris.read_text("utf-8-sig").splitlines()]
+        rows = [line.partition("\t") for line in _read(uris, intake).splitlines()]
         return [{"uri": uri, "label": name} for uri, _, name in rows]
     if names.exists():
-        return [{"label": line} for line in names.read_text("utf-8-sig").splitlines()]
+        return [{"label": line} for line in _read(names, intake).splitlines()]
     return []

@@ -13,7 +13,8 @@ import re
 from collections.abc import Iterator
 
 from labelkin.corpus.document import Document
-from labelkin.corpus.intake import Intake
+from labelkin.corpus.intake import Intake, parse_json
+from labelkin.corpus.record import LANGUAGE_KEYS, RecordError
 from labelkin.corpus.source import Source
 from labelkin.exceptions import DamagedFileError
 
@@ -24,7 +25,7 @@ _LIST_END = re.compile(r"(?:^|(?<=\}))\s*\]\s*\}?\s*$")
 
 def read_bioasq(source: Source, intake: Intake) -> Iterator[Document]:
     """The articles of a BioASQ file, whatever its layout."""
-    text = source.head.decode("utf-8", "replace").removeprefix("\ufeff")
+    text = source.head.decode("utf-8", "replace")
     opening = OPENING.match(text)
     key = opening.group("key") if opening else None
     first, newline, _ = text[opening.end() if opening else 0 :].partition("\n")
@@ -38,20 +39,31 @@ def _read_lines(source: Source, intake: Intake) -> Iterator[Document]:
     opened = closed = False
     number = 0
     for number, line in source.lines():
-        article = line.strip()
+        text = line.strip()
         if not opened:
             # What opens the list may stand on lines of its own.
-            _, bracket, article = article.partition("[")
+            _, bracket, text = text.partition("[")
             opened = bracket == "["
-        without_end = _LIST_END.sub("", article)
-        closed = closed or without_end != article
-        article = without_end.removesuffix(",").strip()
-        if article:
-            record = intake.parse(article, f"line {number}")
-            if record is not None:
-                yield from intake.take(_in_english(record), f"line {number}")
+        try:
+            articles = _articles(text)
+        except RecordError as error:
+            without_end = _LIST_END.sub("", text)
+            closed = closed or without_end != text
+            try:
+                articles = _articles(without_end)
+            except RecordError:
+                intake.report.skip(source.name, f"line {number}", str(error))
+                continue
+        for article in articles:
+            yield from intake.take(_in_english(article), f"line {number}")
     if not closed:
         raise DamagedFileError(f"breaks off after line {number}: the list is never closed")
+
+
+def _articles(text: str) -> list[object]:
+    """The articles on one line, with or without commas around them."""
+    found: list[object] = parse_json(f"[{text.strip().strip(',')}]")
+    return found
 
 
 def _read_stream(source: Source, intake: Intake, prefix: str) -> Iterator[Document]:
@@ -69,5 +81,7 @@ def _read_stream(source: Source, intake: Intake, prefix: str) -> Iterator[Docume
 
 
 def _in_english(record: object) -> object:
-    """BioASQ takes its articles from PubMed, which gives all texts in English."""
-    return {"language": "en", **record} if isinstance(record, dict) else record
+    """A record from PubMed, which gives all texts in English, says so if it does not."""
+    if not isinstance(record, dict) or any(record.get(key) for key in LANGUAGE_KEYS):
+        return record
+    return {**record, "language": "en"} if "pmid" in record or "meshMajor" in record else record

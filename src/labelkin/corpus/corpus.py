@@ -11,9 +11,9 @@ from typing import cast
 
 from labelkin.corpus.document import Deletion, Document
 from labelkin.corpus.intake import Intake
-from labelkin.corpus.record import BODY_KEYS, ID_KEYS, LABEL_KEYS, LANGUAGE_KEYS, TITLE_KEYS
 from labelkin.corpus.report import ReadReport
-from labelkin.corpus.source import Source
+from labelkin.corpus.source import Source, printable
+from labelkin.corpus.table import COLUMNS
 from labelkin.exceptions import DamagedFileError, FormatError, InputError
 
 
@@ -47,35 +47,33 @@ FORMATS = {
 }
 
 _ANNIF_KEYS = re.compile(rb'"(document_id|subjects)"\s*:')
-_BIOASQ_START = re.compile(rb'\s*(\{\s*"(articles|documents)"\s*:\s*)?\[')
-_COLUMN_NAMES = {*ID_KEYS, *TITLE_KEYS, *BODY_KEYS, *LABEL_KEYS, *LANGUAGE_KEYS}
+_BIOASQ_START = re.compile(rb'(\{\s*"(articles|documents)"\s*:\s*\[|\[\s*[{\]])')
 _PUBMED_ROOT = re.compile(rb"<(PubmedArticleSet|MedlineCitationSet|DeleteCitation)\b")
 
 
 def recognise(source: Source) -> Format:
     """The format of an open file, by its content first and its extension second."""
-    head = source.head.removeprefix(b"\xef\xbb\xbf")
-    start = head.lstrip()
-    if not start:
+    head = source.head.lstrip()
+    extension = Path(source.name.removesuffix(".gz")).suffix.lower()
+    first_line = head.split(b"\n", 1)[0]
+    if not head:
         raise FormatError(f"{source.name}: the file is empty")
     if b"\x00" in head:
         raise FormatError(f"{source.name}: a binary file, not a corpus in text form")
-    if start.startswith(b"<") and not start.startswith(b"<http"):
-        if _PUBMED_ROOT.search(head):
-            return FORMATS["pubmed"]
-        raise FormatError(f"{source.name}: XML, but not a PubmedArticleSet")
-    if _BIOASQ_START.match(start):
+    if head.startswith(b"<") and _PUBMED_ROOT.search(head):
+        return FORMATS["pubmed"]
+    if _BIOASQ_START.match(head):
         return FORMATS["bioasq"]
-    first_line = start.split(b"\n", 1)[0]
-    if start.startswith(b"{"):
+    if head.startswith(b"{"):
         return FORMATS["annif-jsonl" if _ANNIF_KEYS.search(first_line) else "jsonl"]
-    extension = Path(source.path.name.removesuffix(".gz")).suffix.lower()
     if extension == ".csv":
         return FORMATS["csv"]
-    if b"\t" in first_line:
+    if b"\t" in first_line or extension == ".tsv":
         return FORMATS["tsv" if _is_header(first_line, "\t") else "annif-tsv"]
-    if _is_header(first_line, ","):
+    if _is_header(first_line, ",") or _is_header(first_line, ";"):
         return FORMATS["csv"]
+    if head.startswith(b"<"):
+        raise FormatError(f"{source.name}: XML, but not a PubmedArticleSet")
     raise FormatError(
         f"{source.name}: no known corpus format; name it with --format ({', '.join(FORMATS)})"
     )
@@ -83,8 +81,28 @@ def recognise(source: Source) -> Format:
 
 def _is_header(line: bytes, separator: str) -> bool:
     """Whether two cells or more are column names; one may be a word of a text."""
-    cells = {cell.strip().strip('"') for cell in line.decode("utf-8", "replace").split(separator)}
-    return len(cells & _COLUMN_NAMES) > 1
+    cells = [cell.strip().strip('"') for cell in line.decode("utf-8", "replace").split(separator)]
+    return sum(cell.casefold() in COLUMNS for cell in cells) > 1
+
+
+def files_of(folder: Path) -> list[Path]:
+    """The corpus files of a folder, or the folder itself where it is one of Annif's."""
+    files = sorted(
+        path for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")
+    )
+    if not files:
+        raise InputError(f"{printable(folder)}: the folder is empty")
+    if any(path.suffix == ".txt" for path in files) or _is_annif_json(files):
+        return [folder]
+    return files
+
+
+def _is_annif_json(files: list[Path]) -> bool:
+    """Whether a folder holds a JSON object per document."""
+    if any(path.suffix != ".json" for path in files):
+        return False
+    with Source(files[0]) as source:
+        return not _BIOASQ_START.match(source.head.lstrip()) and b'"text"' in source.head
 
 
 class Corpus:
@@ -97,7 +115,6 @@ class Corpus:
     def __init__(
         self, paths: Iterable[Path], format_name: str | None = None, label_separator: str = "|"
     ) -> None:
-        self.paths = list(paths)
         self.report = ReadReport()
         self._label_separator = label_separator
         self._source: Source | None = None
@@ -105,9 +122,16 @@ class Corpus:
         if format_name is not None and format_name not in FORMATS:
             raise FormatError(f"{format_name!r} is no corpus format; known: {', '.join(FORMATS)}")
         self._format = FORMATS[format_name] if format_name else None
-        for path in self.paths:
+        if not label_separator:
+            raise FormatError("the label separator is empty; give a character such as | or ;")
+        self.paths: list[Path] = []
+        for path in paths:
             if str(path) != "-" and not path.exists():
-                raise InputError(f"{path}: no such file or folder")
+                raise InputError(f"{printable(path)}: no such file or folder")
+            named_folder = format_name == "annif-folder"
+            if named_folder and not path.is_dir():
+                raise FormatError(f"{printable(path)}: not a folder, which annif-folder reads")
+            self.paths += files_of(path) if path.is_dir() and not named_folder else [path]
 
     def __iter__(self) -> Iterator[Document | Deletion]:
         self.report = ReadReport()
@@ -117,9 +141,10 @@ class Corpus:
             try:
                 yield from self._counted(self._read(path))
             except DamagedFileError as error:
-                self.report.damage(str(path), str(error))
+                self.report.damage(printable(path), str(error))
             except InputError as error:
-                self.report.refuse(str(path), str(error).removeprefix(f"{path}: "))
+                name = printable(path)
+                self.report.refuse(name, str(error).removeprefix(f"{name}: "))
             self._finished_bytes += path.stat().st_size if path.is_file() else 0
 
     def documents(self) -> Iterator[Document]:
@@ -148,7 +173,7 @@ class Corpus:
             yield item
 
     def _read(self, path: Path) -> Iterator[Document | Deletion]:
-        intake = Intake(str(path), self.report, self._label_separator)
+        intake = Intake(printable(path), self.report, self._label_separator)
         if path.is_dir():
             yield from FORMATS["annif-folder"].read(path, intake)
             return
@@ -169,5 +194,6 @@ def read_corpus(
     """Open corpus files in any known format; gzipped files are read as they are.
 
     The format is recognised by content and extension unless `format` names it.
+    A folder stands for the files in it, or for a corpus if it is one of Annif's.
     """
     return Corpus([Path(path) for path in paths], format, label_separator)

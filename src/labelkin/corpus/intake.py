@@ -5,10 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from labelkin.corpus.document import Document
 from labelkin.corpus.record import RecordError, document_from_record
 from labelkin.corpus.report import ReadReport
+
+
+def parse_json(text: str) -> Any:
+    """The value in `text`, with NaN and infinities as null; RecordError where it is broken."""
+    try:
+        return json.loads(text, parse_constant=lambda _: None)
+    except RecursionError as error:
+        raise RecordError("JSON nested too deeply") from error
+    except ValueError as error:
+        raise RecordError(f"broken JSON ({error})") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +52,12 @@ class Intake:
 
     def take_json(self, text: str, where: str) -> Iterator[Document]:
         """As `take`, for a record that is still JSON text."""
-        record = self.parse(text, where)
-        if record is not None:
+        for record in self.parse(text, where):
             yield from self.take(record, where)
 
-    def parse(self, text: str, where: str) -> object | None:
-        """The JSON value in `text`; None, with a word to the report, where it is broken."""
+    def parse(self, text: str, where: str) -> Iterator[object]:
+        """The JSON value in `text`; nothing, but a word to the report, where it is broken."""
         try:
-            return json.loads(text)  # type: ignore[no-any-return]
-        except RecursionError:
-            self.report.skip(self.source_name, where, "JSON nested too deeply")
-        except ValueError as error:
-            self.report.skip(self.source_name, where, f"broken JSON ({error})")
-        return None
+            yield parse_json(text)
+        except RecordError as error:
+            self.report.skip(self.source_name, where, str(error))

@@ -21,9 +21,9 @@ def read_annif_jsonl(source: Source, intake: Intake) -> Iterator[Document]:
     """`{"document_id"?, "text", "metadata", "subjects": [{"uri", "label"}]}` a line."""
     for number, line in source.lines():
         where = f"line {number}"
-        record = intake.parse(line, where) if line.strip() else None
-        if isinstance(record, dict):
-            fallback = generated_id(source.stem, number, str(record.get("text")))
-            yield from intake.take(lift_title(record), where, fallback)
-        elif record is not None:
-            yield from intake.take(record, where)
+        for record in intake.parse(line, where) if line.strip() else ():
+            if isinstance(record, dict):
+                fallback = generated_id(source.stem, number, str(record.get("text")))
+                yield from intake.take(lift_title(record), where, fallback)
+            else:
+                yield from intake.take(record, where)

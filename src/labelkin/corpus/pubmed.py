@@ -17,6 +17,7 @@ from labelkin.corpus.xml import stream_elements
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
+_NO_TITLE = ("[Not Available].", "[Not Available]")
 _YEAR = re.compile(r"\d{4}")
 
 
@@ -27,8 +28,12 @@ def read_pubmed(source: Source, intake: Intake) -> Iterator[Document | Deletion]
     """
     for element in stream_elements(source, "MedlineCitation", "DeleteCitation", "BookDocument"):
         if element.tag == "DeleteCitation":
-            for pmid in element.iterfind("PMID"):
-                yield Deletion(clean_label(pmid.text or ""))
+            for node in element.iterfind("PMID"):
+                if pmid := clean_label(node.text or ""):
+                    yield Deletion(pmid)
+                else:
+                    where = f"DeleteCitation (line {node.sourceline})"
+                    intake.report.skip(source.name, where, "no PMID")
             continue
         try:
             yield _document(element)
@@ -47,6 +52,8 @@ def _document(citation: _Element) -> Document:
     if article is None:
         raise RecordError("no Article element")
     title = _inner_text(article.find("ArticleTitle"))
+    if title in _NO_TITLE:
+        title = ""
     # PubMed gives titles and abstracts in English, whatever the article's own
     # language is; only the vernacular title is in that.
     written_in = normalise_language(article.findtext("Language") or "")

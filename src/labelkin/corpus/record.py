@@ -18,8 +18,9 @@ from labelkin.corpus.text import clean_label, clean_text, has_control_characters
 ID_KEYS = ("id", "document_id", "pmid")
 TITLE_KEYS = ("title",)
 BODY_KEYS = ("abstract", "abstractText", "body", "text")
-LABEL_KEYS = ("labels", "subjects", "meshMajor", "headings")
+LABEL_KEYS = ("labels", "subjects", "meshMajor", "headings", "decsCodes")
 LANGUAGE_KEYS = ("language", "lang")
+_DEEPEST_METADATA = 50
 _LABEL_ID_KEYS = ("id", "uri", "ui")
 _LABEL_NAME_KEYS = ("name", "label")
 
@@ -42,7 +43,7 @@ def generated_id(stem: str, line: int, text: str) -> str:
     files of the same name apart. Reading the same file again gives the same id.
     """
     digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8]
-    return f"{stem}:{line}-{digest}"
+    return clean_label(f"{stem}:{line}-{digest}")
 
 
 def document_from_record(
@@ -161,7 +162,7 @@ def _identifier(value: object, fallback: str | None) -> str:
         raise RecordError(f"the id is a {_kind(value)}, not a text or a whole number")
     identifier = clean_label(value or "")
     if not identifier and fallback:
-        return fallback
+        return clean_label(fallback)
     if not identifier:
         raise RecordError("no id")
     return identifier
@@ -206,11 +207,27 @@ def _metadata(rest: dict[str, Any]) -> dict[str, Any]:
     if nested is not None and not isinstance(nested, Mapping):
         raise RecordError(f'"metadata" is a {_kind(nested)}, not an object')
     merged = {**rest, **(nested or {})}
+    if _deeper_than(_DEEPEST_METADATA, merged):
+        raise RecordError("metadata nested too deeply")
     return {
         clean_label(str(key)): clean_text(value) if isinstance(value, str) else value
         for key, value in merged.items()
         if value not in (None, "")
     }
+
+
+def _deeper_than(limit: int, value: object) -> bool:
+    level = [value]
+    for _ in range(limit):
+        level = [
+            item
+            for inner in level
+            if isinstance(inner, dict | list)
+            for item in (inner.values() if isinstance(inner, dict) else inner)
+        ]
+        if not level:
+            return False
+    return True
 
 
 _KINDS = {dict: "object", list: "list", str: "text", bool: "true/false", type(None): "null"}

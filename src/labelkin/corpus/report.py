@@ -36,10 +36,10 @@ class ReadReport:
     def note(self, source: str, where: str, message: str) -> None:
         """Tell of something that was mended or is worth knowing."""
         self.problems += 1
-        if self.problems <= SHOWN_PROBLEMS:
-            logger.warning("%s, %s: %s", source, where, message)
-        elif self.problems == SHOWN_PROBLEMS + 1:
-            logger.warning("further problems are counted but not shown")
+        level = logging.WARNING if self.problems <= SHOWN_PROBLEMS else logging.DEBUG
+        logger.log(level, "%s, %s: %s", source, where, message)
+        if self.problems == SHOWN_PROBLEMS:
+            logger.warning("further problems are counted; --verbose shows them all")
 
     def damage(self, source: str, reason: str) -> None:
         """A file broke off; the records before the damage stand."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import sys
 import zlib
 from collections.abc import Callable, Iterator
@@ -21,6 +22,7 @@ HEAD_BYTES = 1 << 16
 MAX_LINE_BYTES = 1 << 28
 _GZIP_MAGIC = b"\x1f\x8b"
 _DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile)
+_UTF8_MARK = b"\xef\xbb\xbf"
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -63,7 +65,7 @@ class Source:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.name = "standard input" if str(path) == "-" else str(path)
+        self.name = "standard input" if str(path) == "-" else printable(path)
         self.not_utf8 = 0
         try:
             self._raw: IO[bytes] = sys.stdin.buffer if str(path) == "-" else path.open("rb")
@@ -85,6 +87,7 @@ class Source:
             head = _first_bytes(plain)
         if head.startswith(_UTF16_MARKS):
             raise FormatError(f"{self.name}: UTF-16 text; convert it to UTF-8 first")
+        head = head.removeprefix(_UTF8_MARK)
         return head, io.BufferedReader(_Rewound(head, plain), buffer_size=HEAD_BYTES)
 
     def _close_raw(self) -> None:
@@ -106,7 +109,7 @@ class Source:
     @property
     def stem(self) -> str:
         """The file's name without `.gz` and its extension."""
-        return Path(self.path.name.removesuffix(".gz")).stem
+        return Path(printable(self.path).removesuffix(".gz")).stem
 
     @property
     def position(self) -> int:
@@ -134,13 +137,19 @@ class Source:
                 number += 1
                 if len(raw) == MAX_LINE_BYTES:
                     raise DamagedFileError(f"line {number} is longer than {MAX_LINE_BYTES:,} bytes")
-                if number == 1:
-                    raw = raw.removeprefix(b"\xef\xbb\xbf")
-                yield number, self._decode(raw).rstrip("\r\n")
+                text, is_utf8 = decode(raw)
+                self.not_utf8 += not is_utf8
+                yield number, text.rstrip("\r\n")
 
-    def _decode(self, raw: bytes) -> str:
-        try:
-            return raw.decode("utf-8")
-        except UnicodeDecodeError:
-            self.not_utf8 += 1
-            return raw.decode("cp1252", errors="replace")
+
+def decode(raw: bytes) -> tuple[str, bool]:
+    """Text, and whether it was UTF-8; what is not is read as Windows-1252."""
+    try:
+        return raw.decode("utf-8"), True
+    except UnicodeDecodeError:
+        return raw.decode("cp1252", errors="replace"), False
+
+
+def printable(path: Path) -> str:
+    """The path as text, even if its name is no Unicode."""
+    return os.fsencode(path).decode("utf-8", "replace")

@@ -3,18 +3,39 @@
 from __future__ import annotations
 
 import csv
+from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
 from labelkin.corpus.document import Document
 from labelkin.corpus.intake import Intake
-from labelkin.corpus.record import ID_KEYS, generated_id
+from labelkin.corpus.record import (
+    BODY_KEYS,
+    ID_KEYS,
+    LABEL_KEYS,
+    LANGUAGE_KEYS,
+    TITLE_KEYS,
+    generated_id,
+)
 from labelkin.corpus.source import Source
-from labelkin.exceptions import DamagedFileError, FormatError
+from labelkin.exceptions import FormatError
 
-# The longest cell; a quote that is never closed would otherwise swallow the file.
-MAX_CELL = 1 << 26
+# How far a quoted cell may reach before its quote counts as never closed.
+MAX_CELL_LINES = 10_000
 _FIELD_PREFIX = "field."
+_URIS, _NAMES = "subject_uris", "subject_labels"
+COLUMNS = {
+    name.casefold(): name
+    for name in (*ID_KEYS, *TITLE_KEYS, *BODY_KEYS, *LABEL_KEYS, *LANGUAGE_KEYS, _URIS, _NAMES)
+}
+
+Row = tuple[int, list[str]]
+
+
+def column_name(cell: str) -> str:
+    """A header cell as we spell it: names are known in any case."""
+    name = cell.strip()
+    return COLUMNS.get(name.casefold(), name)
 
 
 def read_csv(source: Source, intake: Intake) -> Iterator[Document]:
@@ -24,46 +45,91 @@ def read_csv(source: Source, intake: Intake) -> Iterator[Document]:
     columns `subject_uris` (parted by spaces) and `subject_labels` are known
     too. A column `field.NAME` is a further text field, any other column is
     metadata. Without an id column, ids are made from file name, line and text.
+    A header with more semicolons than commas is parted by semicolons.
     """
-    yield from _read_rows(source, intake, csv.excel())
+    first_line = source.head.split(b"\n", 1)[0]
+    delimiter = ";" if first_line.count(b";") > first_line.count(b",") else ","
+    yield from _read_rows(source, intake, csv_rows(source, intake, delimiter))
 
 
 def read_tsv(source: Source, intake: Intake) -> Iterator[Document]:
-    """As CSV, parted by tabs."""
-    yield from _read_rows(source, intake, csv.excel_tab())
+    """As CSV, parted by tabs; quotes mean nothing here."""
+    rows = ((number, line.split("\t")) for number, line in source.lines())
+    yield from _read_rows(source, intake, rows)
 
 
-def _read_rows(source: Source, intake: Intake, dialect: csv.Dialect) -> Iterator[Document]:
-    csv.field_size_limit(MAX_CELL)
-    reader = csv.reader((line + "\n" for _, line in source.lines()), dialect)
+def csv_rows(source: Source, intake: Intake, delimiter: str) -> Iterator[Row]:
+    """Rows with the number of their first line.
+
+    A quote that is never closed costs its own line only: it is reported and
+    reading goes on with the next line.
+    """
+    csv.field_size_limit(1 << 30)
+    lines = source.lines()
+    waiting: deque[tuple[int, str]] = deque()
+    while (start := _next(waiting, lines)) is not None:
+        taken = [start]
+        cells = _parse(taken, delimiter)
+        while cells is None and len(taken) < MAX_CELL_LINES:
+            line = _next(waiting, lines)
+            if line is None:
+                break
+            taken.append(line)
+            # Only a line with a quote in it can close the cell.
+            cells = _parse(taken, delimiter) if '"' in line[1] else None
+        if cells is None:
+            intake.report.skip(source.name, f"line {start[0]}", "a quote that is never closed")
+            waiting.extendleft(reversed(taken[1:]))
+        else:
+            yield start[0], cells
+
+
+def _next(
+    waiting: deque[tuple[int, str]], lines: Iterator[tuple[int, str]]
+) -> tuple[int, str] | None:
+    return waiting.popleft() if waiting else next(lines, None)
+
+
+def _parse(lines: list[tuple[int, str]], delimiter: str) -> list[str] | None:
+    """The cells of a record, None where a quote is still open."""
+    text = [line + "\n" for _, line in lines]
     try:
-        header = [name.strip() for name in next(reader, [])]
-        if len(set(header)) != len(header):
-            raise FormatError(f"{source.name}: a column name occurs twice in the header")
-        has_id = any(key in header for key in ID_KEYS)
-        end = reader.line_num
-        for cells in reader:
-            start, end = end + 1, reader.line_num
-            where = f"line {start}"
-            if len(cells) > len(header):
-                reason = f"{len(cells)} cells, but the header names {len(header)} columns"
-                intake.report.skip(source.name, where, reason)
-            elif any(cells):
-                fallback = None if has_id else generated_id(source.stem, start, "\t".join(cells))
-                yield from intake.take(_record(header, cells), where, fallback)
+        return next(csv.reader(text, delimiter=delimiter, strict=True), [])
     except csv.Error as error:
-        raise DamagedFileError(
-            f"broken table at line {reader.line_num}: {error} (a quote that is never closed?)"
-        ) from error
+        if str(error) == "unexpected end of data":
+            return None
+    # A quote in an odd place; the module's lenient reading is what spreadsheets do.
+    return next(csv.reader(text, delimiter=delimiter), [])
+
+
+def _read_rows(source: Source, intake: Intake, rows: Iterator[Row]) -> Iterator[Document]:
+    _, first = next(rows, (0, []))
+    header = [column_name(cell) for cell in first]
+    if len(set(header)) != len(header):
+        raise FormatError(f"{source.name}: a column name occurs twice in the header")
+    if not {*TITLE_KEYS, *BODY_KEYS} & {*header}:
+        raise FormatError(
+            f"{source.name}: no column with text; the header names {', '.join(header)[:100]}, "
+            "expected are title, abstract or text"
+        )
+    has_id = any(key in header for key in ID_KEYS)
+    for number, cells in rows:
+        where = f"line {number}"
+        if len(cells) > len(header):
+            reason = f"{len(cells)} cells, but the header names {len(header)} columns"
+            intake.report.skip(source.name, where, reason)
+        elif any(cells):
+            fallback = None if has_id else generated_id(source.stem, number, "\t".join(cells))
+            yield from intake.take(_record(header, cells), where, fallback)
 
 
 def _record(header: list[str], cells: list[str]) -> dict[str, Any]:
     record: dict[str, Any] = {}
     fields: dict[str, str] = {}
     for name, cell in zip(header, cells, strict=False):
-        if name == "subject_uris":
+        if name == _URIS:
             record["subjects"] = cell.split() or record.get("subjects")
-        elif name == "subject_labels":
+        elif name == _NAMES:
             if not record.get("subjects"):
                 record["subjects"] = cell
         elif name.startswith(_FIELD_PREFIX):

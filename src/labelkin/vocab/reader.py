@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from labelkin.corpus.language import normalise_language
 from labelkin.corpus.report import ReadReport
 from labelkin.corpus.source import Source
 from labelkin.exceptions import DamagedFileError, FormatError, InputError, VocabularyError
@@ -25,13 +26,16 @@ def read_vocabulary(
     (`mesh-xml`, `skos`, `table`). `language` is that of names without a tag.
     """
     path = Path(path)
+    code = normalise_language(language)
+    if code is None:
+        raise VocabularyError(f"{language!r} is no language code; give one such as 'en' or 'pt'")
     if not path.is_file():
         raise InputError(f"{path}: no such file")
     if format is not None and format not in FORMATS:
         raise FormatError(f"{format!r} is no vocabulary format; known: {', '.join(FORMATS)}")
     report = ReadReport()
     try:
-        concepts = _read(path, format, report, language)
+        concepts = _read(path, format, report, code)
     except DamagedFileError as error:
         raise DamagedFileError(f"{path}: {error}") from error
     vocabulary = Vocabulary()
@@ -55,7 +59,7 @@ def _read(path: Path, format: str | None, report: ReadReport, language: str) -> 
 
 
 def _recognise(source: Source) -> str:
-    start = source.head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    start = source.head.lstrip()
     if _MESH_ROOT.search(source.head):
         return "mesh-xml"
     from labelkin.vocab.skos import SYNTAXES
@@ -76,7 +80,7 @@ def _concepts(source: Source, format: str, report: ReadReport, language: str) ->
 
         start = source.head.lstrip()
         guess = "xml" if start.startswith((b"<?xml", b"<rdf:RDF")) else "turtle"
-        return read_skos(source, SYNTAXES.get(_extension(source), guess), language)
+        return read_skos(source, SYNTAXES.get(_extension(source), guess), report, language)
     from labelkin.vocab.table import read_table
 
     return read_table(source, report, language)

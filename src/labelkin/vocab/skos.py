@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from typing import TYPE_CHECKING
 
 from labelkin.corpus.language import normalise_language
+from labelkin.corpus.report import ReadReport
 from labelkin.corpus.source import Source
 from labelkin.corpus.text import clean_label
 from labelkin.exceptions import DamagedFileError
 from labelkin.vocab.concept import Concept
 
 if TYPE_CHECKING:
-    from rdflib import Graph, URIRef
+    from rdflib import Graph
     from rdflib.term import Node
+
+_REMOTE_CONTEXT = re.compile(rb'"@context"\s*:\s*\[?\s*"(\w+://[^"]*)"')
 
 SYNTAXES = {
     ".ttl": "turtle",
@@ -31,13 +35,19 @@ SYNTAXES = {
 }
 
 
-def read_skos(source: Source, syntax: str, language: str = "en") -> list[Concept]:
+def read_skos(
+    source: Source, syntax: str, report: ReadReport, language: str = "en"
+) -> list[Concept]:
     """Every `skos:Concept` in the order of its URIs; a literal without a tag is in `language`.
 
-    rdflib holds the whole graph in memory while it is read.
+    Where nothing is typed so, whatever has a `skos:prefLabel` and is no scheme
+    or collection counts. rdflib holds the whole graph in memory while it is read.
     """
     from rdflib import Dataset, Graph, URIRef
     from rdflib.namespace import RDF, SKOS
+
+    if syntax == "json-ld":
+        _refuse_remote_contexts(source)
 
     # Quad syntaxes want a dataset; its default graph is the union of all.
     graph: Graph = Dataset(default_union=True) if syntax in ("nquads", "trig") else Graph()
@@ -51,16 +61,45 @@ def read_skos(source: Source, syntax: str, language: str = "en") -> list[Concept
     except Exception as error:  # rdflib's parsers raise a dozen unrelated types
         reason = " ".join(str(error).split())[:200]
         raise DamagedFileError(f"not readable as RDF ({syntax}): {reason}") from error
-    subjects = {*graph.subjects(RDF.type, SKOS.Concept), *graph.subjects(SKOS.prefLabel)}
-    schemes = set(graph.subjects(RDF.type, SKOS.ConceptScheme))
-    uris = sorted((node for node in subjects - schemes if isinstance(node, URIRef)), key=str)
-    return [_concept(graph, uri, language) for uri in uris]
+    subjects = set(graph.subjects(RDF.type, SKOS.Concept))
+    if not subjects:
+        subjects = set(graph.subjects(SKOS.prefLabel))
+        for kind in (SKOS.ConceptScheme, SKOS.Collection, SKOS.OrderedCollection):
+            subjects -= set(graph.subjects(RDF.type, kind))
+    uris = sorted((node for node in subjects if isinstance(node, URIRef)), key=str)
+    concepts = [_concept(graph, uri, language) for uri in uris]
+    nameless = [concept.id for concept in concepts if not concept.names]
+    if nameless:
+        message = f"{len(nameless):,} concepts have no preferred label, {nameless[0]} for one"
+        report.note(source.name, "labels", message)
+    return concepts
+
+
+def _refuse_remote_contexts(source: Source) -> None:
+    """A vocabulary file must not make us fetch things: rdflib would."""
+    remote = _REMOTE_CONTEXT.search(source.head)
+    if remote:
+        raise DamagedFileError(
+            f"the JSON-LD context {remote.group(1).decode('utf-8', 'replace')} is not in the file "
+            "and is not fetched; write the vocabulary as Turtle, or with its context inside"
+        )
 
 
 def _concept(graph: Graph, uri: Node, language: str) -> Concept:
     from rdflib.namespace import DCTERMS, OWL, SKOS
 
-    names = {tag: texts[0] for tag, texts in _texts(graph, uri, [SKOS.prefLabel], language).items()}
+    preferred = _texts(graph, uri, "prefLabel", language)
+    names = {tag: texts[0] for tag, texts in preferred.items()}
+    synonyms: dict[str, tuple[str, ...]] = {}
+    others = {tag: texts[1:] for tag, texts in preferred.items()}
+    for texts in (
+        others,
+        _texts(graph, uri, "altLabel", language),
+        _texts(graph, uri, "hiddenLabel", language),
+    ):
+        for tag, found in texts.items():
+            if found:
+                synonyms[tag] = tuple(dict.fromkeys((*synonyms.get(tag, ()), *found)))
     broader = {*graph.objects(uri, SKOS.broader), *graph.subjects(SKOS.narrower, uri)}
     related = {*graph.objects(uri, SKOS.related), *graph.subjects(SKOS.related, uri)}
     schemes = {*graph.objects(uri, SKOS.inScheme), *graph.objects(uri, SKOS.topConceptOf)}
@@ -70,7 +109,7 @@ def _concept(graph: Graph, uri: Node, language: str) -> Concept:
     return Concept(
         id=str(uri),
         names=names,
-        synonyms=_texts(graph, uri, [SKOS.altLabel, SKOS.hiddenLabel], language),
+        synonyms=synonyms,
         notations=_sorted(set(graph.objects(uri, SKOS.notation))),
         broader=_sorted(broader),
         related=_sorted(related),
@@ -80,18 +119,27 @@ def _concept(graph: Graph, uri: Node, language: str) -> Concept:
     )
 
 
-def _texts(
-    graph: Graph, uri: Node, properties: list[URIRef], language: str
-) -> dict[str, tuple[str, ...]]:
-    texts: dict[str, set[str]] = {}
-    for property_ in properties:
-        for literal in graph.objects(uri, property_):
-            tag = getattr(literal, "language", None)
-            key = (normalise_language(tag) if tag else None) or language
-            text = clean_label(str(literal))
-            if text:
-                texts.setdefault(key, set()).add(text)
-    return {tag: tuple(sorted(texts[tag])) for tag in sorted(texts)}
+def _texts(graph: Graph, uri: Node, label: str, language: str) -> dict[str, tuple[str, ...]]:
+    """The labels of one kind by language, SKOS-XL's included.
+
+    A language's own tag comes before its regional ones: `de` before `de-AT`.
+    """
+    from rdflib.namespace import SKOS, Namespace
+
+    extended = Namespace("http://www.w3.org/2008/05/skos-xl#")
+    literals = list(graph.objects(uri, SKOS[label]))
+    for node in graph.objects(uri, extended[label]):
+        literals += graph.objects(node, extended.literalForm)
+    found: dict[str, set[tuple[bool, str]]] = {}
+    for literal in literals:
+        tag = getattr(literal, "language", None) or ""
+        key = (normalise_language(tag) if tag else None) or language
+        text = clean_label(str(literal))
+        if text:
+            found.setdefault(key, set()).add((tag not in ("", key), text))
+    return {
+        tag: tuple(dict.fromkeys(text for _, text in sorted(found[tag]))) for tag in sorted(found)
+    }
 
 
 def _sorted(nodes: set[Node]) -> tuple[str, ...]:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator
 
+from labelkin.corpus.intake import Intake
 from labelkin.corpus.language import normalise_language
 from labelkin.corpus.report import ReadReport
 from labelkin.corpus.source import Source
+from labelkin.corpus.table import csv_rows
 from labelkin.corpus.text import clean_label
-from labelkin.exceptions import DamagedFileError
 from labelkin.vocab.concept import Concept
 from labelkin.vocab.mesh import TREE_NUMBER, with_tree_hierarchy
 
 _ID_COLUMNS = ("id", "ui", "uri")
-_NAME_COLUMNS = ("name", "label", "prefLabel")
-_SYNONYM_COLUMNS = ("entry_terms", "synonyms", "altLabel")
+_NAME_COLUMNS = ("name", "label", "preflabel")
+_SYNONYM_COLUMNS = ("entry_terms", "synonyms", "altlabel")
 _NOTATION_COLUMNS = ("tree_numbers", "notation", "notations")
 _SEPARATOR = "|"
 
@@ -23,7 +23,8 @@ _SEPARATOR = "|"
 def read_table(source: Source, report: ReadReport, language: str = "en") -> list[Concept]:
     """A TSV or CSV vocabulary; a row without id or name is skipped and reported.
 
-    Without a header a row is `uri<TAB>label`, as Annif has it. With one, the
+    Without a header a row is `uri<TAB>label` and perhaps a notation, as Annif has
+    it. With one, the
     columns are id (`id`, `ui`, `uri`), name (`name`, `label`, `prefLabel`),
     synonyms (`entry_terms`, `synonyms`, `altLabel`), `tree_numbers` or
     `notation`, `broader`, `related`, `deprecated`, `replaced_by`; a name or
@@ -32,9 +33,10 @@ def read_table(source: Source, report: ReadReport, language: str = "en") -> list
     """
     concepts: list[Concept] = []
     header: list[str] = []
-    for number, row in _rows(source):
-        if number == 1 and any(cell.strip() in _ID_COLUMNS for cell in row):
-            header = [cell.strip() for cell in row]
+    for number, row in _rows(source, report):
+        names = [cell.strip().casefold() for cell in row]
+        if number == 1 and any(name in _ID_COLUMNS for name in names):
+            header = names
             continue
         concept = _from_columns(header, row, language) if header else _from_pair(row, language)
         if concept.id and concept.names:
@@ -48,25 +50,26 @@ def read_table(source: Source, report: ReadReport, language: str = "en") -> list
     return concepts
 
 
-def _rows(source: Source) -> Iterator[tuple[int, list[str]]]:
+def _rows(source: Source, report: ReadReport) -> Iterator[tuple[int, list[str]]]:
     first_line = source.head.split(b"\n", 1)[0]
     if b"\t" in first_line:
-        for number, line in source.lines():
-            if line.strip():
-                yield number, line.split("\t")
-        return
-    reader = csv.reader((line + "\n" for _, line in source.lines()))
-    try:
-        for row in reader:
-            if any(row):
-                yield reader.line_num, row
-    except csv.Error as error:
-        raise DamagedFileError(f"broken table at line {reader.line_num}: {error}") from error
+        rows: Iterator[tuple[int, list[str]]] = (
+            (number, line.split("\t")) for number, line in source.lines()
+        )
+    else:
+        delimiter = ";" if first_line.count(b";") > first_line.count(b",") else ","
+        rows = csv_rows(source, Intake(source.name, report), delimiter)
+    return ((number, row) for number, row in rows if any(map(str.strip, row)))
 
 
 def _from_pair(row: list[str], language: str) -> Concept:
     name = clean_label(row[1]) if len(row) > 1 else ""
-    return Concept(id=_identifier(row[0]), names={language: name} if name else {})
+    notation = clean_label(row[2]) if len(row) > 2 else ""
+    return Concept(
+        id=_identifier(row[0]),
+        names={language: name} if name else {},
+        notations=(notation,) if notation else (),
+    )
 
 
 def _from_columns(header: list[str], row: list[str], language: str) -> Concept:

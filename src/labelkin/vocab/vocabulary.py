@@ -22,7 +22,7 @@ class Vocabulary:
         self._columns: dict[str, int] = {}
         self._names: NameIndex | None = None
         self._narrower: dict[str, list[str]] | None = None
-        self._resolved: dict[tuple[str, str], Resolution] = {}
+        self._resolved: dict[tuple[str, str, str, bool], Resolution] = {}
         for concept in concepts:
             self.add(concept)
 
@@ -62,15 +62,22 @@ class Vocabulary:
         """The concept with exactly this id."""
         return self._concepts[self.column(identifier)]
 
-    def resolve(self, label: str, name: str = "") -> Resolution:
-        """The concept that `label` means, else the one that `name` (a hint beside it) means."""
-        found = self._resolved.get((label, name))
+    def resolve(
+        self, label: str, name: str = "", language: str = "", *, guess: bool = True
+    ) -> Resolution:
+        """The concept that `label` means, else the one that `name` (a hint beside it) means.
+
+        Names in `language` come before those in others. Without `guess`, a URI
+        or id is taken at its word and nothing stands in for it.
+        """
+        key = (label, name, language, guess)
+        found = self._resolved.get(key)
         if found is None:
-            found = self._name_index.resolve(label)
-            if found.column is None and name:
-                by_name = self._name_index.resolve(name)
+            found = self._name_index.resolve(label, language, guess=guess)
+            if found.column is None and name and guess:
+                by_name = self._name_index.resolve(name, language)
                 found = by_name if by_name.column is not None else found
-            self._resolved[label, name] = found
+            self._resolved[key] = found
         return found
 
     def find(self, label: str) -> Concept:
