@@ -46,7 +46,7 @@ CASES: dict[str, tuple[str, bytes, int, str, int]] = {
     "XML cut in half": ("x.xml", XML[: len(XML) // 2].encode(), 3, "broken XML after record", 50),
     "binary file": ("b.bin", bytes(range(256)) * 10, 1, "a binary file", 0),
     "empty file": ("e.jsonl", b"", 1, "the file is empty", 0),
-    "document without id": ("n.jsonl", b'{"title": "x", "labels": ["Oats"]}', 0, "no id", 0),
+    "document without id": ("n.jsonl", b'{"title": "x", "labels": ["Oats"]}', 1, "no id", 0),
     "10 MB abstract": (
         "l.jsonl",
         json.dumps({"id": "long", "title": "x", "abstract": "word " * 2_000_000}).encode(),
@@ -62,7 +62,7 @@ CASES: dict[str, tuple[str, bytes, int, str, int]] = {
         1,
     ),
     "XML of another kind": ("o.xml", b"<html></html>", 1, "XML, but not a PubmedArticleSet", 0),
-    "a folder without documents": ("", b"", 0, "Read 0 documents", 0),
+    "an empty folder": ("", b"", 1, "folder: the folder is empty", 0),
 }
 
 
@@ -115,3 +115,61 @@ def test_output_that_cannot_be_written(run: Run, collection: Path) -> None:
     assert result.exit_code == 1
     assert result.stderr.startswith("error: ")
     assert result.stderr.count("\n") == 1
+
+
+def test_convert_leaves_the_old_output_if_nothing_can_be_read(run: Run, collection: Path) -> None:
+    Path("empty.jsonl").touch()
+    Path("out.jsonl").write_text("old")
+    result = run("corpus", "convert", "empty.jsonl", "-o", "out.jsonl")
+    assert result.exit_code == 1
+    assert "no document could be read; out.jsonl was left as it was" in result.stderr
+    assert Path("out.jsonl").read_text() == "old"
+
+
+def test_output_through_a_link_and_to_standard_output(run: Run, collection: Path) -> None:
+    Path("link.jsonl").symlink_to("target.jsonl")
+    assert run("corpus", "convert", "c.jsonl", "-o", "link.jsonl").exit_code == 0
+    assert Path("link.jsonl").is_symlink()
+    assert len(Path("target.jsonl").read_text().splitlines()) == 3
+    assert len(run("corpus", "convert", "c.jsonl", "-o", "-").stdout.splitlines()) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["add", "c", "c.jsonl", "--format", "annif-folder"], "not a folder"),
+        (["add", "c", "c.jsonl", "--label-separator", ""], "the label separator is empty"),
+        (["remove", "c", "caf\udce9"], "not in the collection"),
+    ],
+)
+def test_odd_arguments(arguments: list[str], said: str, run: Run, collection: Path) -> None:
+    result = run(*arguments)
+    assert result.exit_code in (1, 3)
+    assert said in result.stderr
+    assert result.stderr.splitlines()[-1].startswith("error: ")
+
+
+def test_files_with_names_and_content_that_are_no_unicode(run: Run, collection: Path) -> None:
+    folder = Path("texts")
+    folder.mkdir()
+    (folder / "caf\udce9.txt").write_bytes(b"un caf\xe9")
+    (folder / "caf\udce9.key").write_bytes(b"Oats\n")
+    result = run("add", collection, folder)
+    assert result.exit_code == 0, result.stderr
+    assert "not UTF-8 and read as Windows-1252" in result.stderr
+    found = json.loads(run("info", collection, "--json").stdout)
+    assert found["documents"] == 4
+
+
+def test_an_unforeseen_error_is_one_line(
+    run: Run, collection: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: object) -> None:
+        raise ZeroDivisionError("oops")
+
+    monkeypatch.setattr("labelkin.store.collection.Collection.generation", fail)
+    result = run("info", collection)
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: this should not happen (ZeroDivisionError: oops)")
+    assert result.stderr.count("\n") == 1
+    assert "Traceback" in run("--verbose", "info", collection).stderr

@@ -80,7 +80,7 @@ def test_info(run: Run, collection: Path) -> None:
 def test_a_missing_collection(run: Run) -> None:
     for verb in (
         ["info", "no"],
-        ["add", "no", "."],
+        ["add", "no", __file__],
         ["remove", "no", "1"],
         ["vocab", "stats", "no"],
     ):
@@ -100,4 +100,4 @@ def test_an_unknown_key_in_the_settings(run: Run, collection: Path) -> None:
         file.write("\nfoo = 1\n")
     result = run("info", collection)
     assert result.exit_code == 1
-    assert "unknown key 'labels.foo'" in result.stderr
+    assert "unknown key 'neighbours.foo'" in result.stderr

@@ -24,6 +24,9 @@ LAYOUTS = {
     "a plain list": json.dumps(ARTICLES),
     "a plain list, one a line": "[\n" + ",\n".join(map(json.dumps, ARTICLES)) + "\n]",
     "a test set": json.dumps({"documents": ARTICLES}),
+    "comma first": '{"articles": [\n' + "\n,".join(map(json.dumps, ARTICLES)) + "\n]}",
+    "two on a line": ON_LINES.replace("},\n", "}, ", 1),
+    "with a byte order mark": "\ufeff" + json.dumps({"articles": ARTICLES}, indent=2),
     "opening on lines of its own": ON_LINES.replace('{"articles":[', '{\n"articles":\n['),
 }
 
@@ -38,6 +41,25 @@ def test_layouts(layout: str, write: Write) -> None:
     assert documents[2].language == "en"
     assert corpus.report.skipped == 0
     assert not corpus.report.files_damaged
+
+
+def test_objects_at_the_end_of_an_article(write: Write) -> None:
+    article = '{"id": "1", "title": "x", "subjects": [{"uri": "u:2"}]}'
+    corpus = read_corpus(write("c.json", f"[\n{article},\n{article}\n]"))
+    assert [document.labels for document in corpus.documents()] == [("u:2",), ("u:2",)]
+    assert corpus.report.skipped == 0
+
+
+def test_language_is_assumed_for_pubmed_records_only(write: Write) -> None:
+    records = [
+        {"id": "1", "title": "x", "lang": "de"},
+        {"id": "2", "title": "x"},
+        {"pmid": "3", "title": "x", "language": "spa"},
+        {"id": "4", "title": "x", "decsCodes": ["31"]},
+    ]
+    documents = list(read_corpus(write("c.json", json.dumps(records))).documents())
+    assert [document.language for document in documents] == ["de", None, "es", None]
+    assert documents[3].labels == ("31",)
 
 
 def test_empty_list(write: Write) -> None:

@@ -34,6 +34,9 @@ Write = Callable[[str, str | bytes], Path]
         ("x", '"id","title"\n1,x', "csv"),
         ("x.tsv", "pmid\ttitle\n1\tx", "tsv"),
         ("x.tsv", "Some text, with commas\t<http://e.org/1>", "annif-tsv"),
+        ("x.tsv", "[A translated title].\t<http://e.org/1>", "annif-tsv"),
+        ("x.tsv", "<i>Rye</i> grows\t<http://e.org/1>", "annif-tsv"),
+        ("x.tsv", "word " * 20_000 + "\t<http://e.org/1>", "annif-tsv"),
         ("x.tsv.gz", gzip.compress(b"Some text\t<http://e.org/1>", mtime=0), "annif-tsv"),
         ("x", '\ufeff{"id": "1", "title": "x"}', "jsonl"),
     ],
@@ -85,6 +88,21 @@ def test_problems_do_not_flood(write: Write, caplog: pytest.LogCaptureFixture) -
     assert list(corpus) == []
     assert corpus.report.skipped == 500
     assert len(caplog.messages) == SHOWN_PROBLEMS + 1
+
+
+def test_a_folder_of_corpus_files(tmp_path: Path) -> None:
+    for name in ("b.jsonl", "a.jsonl"):
+        (tmp_path / name).write_text(json.dumps({"id": name, "title": "x"}))
+    (tmp_path / ".hidden").write_text("x")
+    assert [document.id for document in read_corpus(tmp_path).documents()] == ["a.jsonl", "b.jsonl"]
+
+
+def test_deeply_nested_metadata_are_refused(write: Write) -> None:
+    nested = "[" * 500 + "]" * 500
+    text = f'[\n{{\n"id": "1", "title": "x", "m": {nested}}},\n{{"id": "2", "title": "y"}}]'
+    corpus = read_corpus(write("c.json", text))
+    assert [document.id for document in corpus.documents()] == ["2"]
+    assert corpus.report.skipped == 1
 
 
 def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,12 +26,12 @@ def test_records(write: Write) -> None:
 
 
 def test_bad_lines_are_named(write: Write, caplog: pytest.LogCaptureFixture) -> None:
-    path = write("c.jsonl", '{"id": "a", "title": "T"}\n{"id": \n{"title": "no id"}\n[1]\n')
+    path = write("c.jsonl", '{"id": "a", "title": "T"}\n{"id": \n{"title": "no id"}\n[1]\nnull\n')
     corpus = read_corpus(path, format="jsonl")
     assert len(list(corpus)) == 1
-    assert corpus.report.skipped == 3
+    assert corpus.report.skipped == 4
     where = [message.split(": ", 1)[0] for message in caplog.messages]
-    assert where == [f"{path}, line {number}" for number in (2, 3, 4)]
+    assert where == [f"{path}, line {number}" for number in (2, 3, 4, 5)]
 
 
 def test_deep_nesting_does_not_crash(write: Write) -> None:

@@ -30,7 +30,7 @@ ARTICLE = """<PubmedArticle><MedlineCitation Status="MEDLINE" Owner="NLM">
 <KeywordList Owner="NOTNLM"><Keyword>dough</Keyword></KeywordList>
 </MedlineCitation><PubmedData/></PubmedArticle>
 """
-DELETED = "<DeleteCitation><PMID>7</PMID><PMID>8</PMID></DeleteCitation>\n"
+DELETED = "<DeleteCitation><PMID>7</PMID><PMID/><PMID>8</PMID></DeleteCitation>\n"
 FOOTER = "</PubmedArticleSet>\n"
 
 
@@ -68,11 +68,13 @@ def test_article(write: Write) -> None:
         ],
     }
     assert deletions == [Deletion("7"), Deletion("8")]
-    assert corpus.report.deletions == 2
+    assert (corpus.report.deletions, corpus.report.skipped) == (2, 1)
 
 
 def test_vernacular_title_is_in_the_articles_language(write: Write) -> None:
-    body = "<ArticleTitle></ArticleTitle><VernacularTitle>Vom Roggen</VernacularTitle>"
+    body = (
+        "<ArticleTitle>[Not Available].</ArticleTitle><VernacularTitle>Vom Roggen</VernacularTitle>"
+    )
     body += "<Language>ger</Language>"
     (document,) = read_corpus(write("p.xml", HEADER + second(body) + FOOTER)).documents()
     assert (document.title, document.language) == ("Vom Roggen", "de")

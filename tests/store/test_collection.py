@@ -262,7 +262,7 @@ def test_many_small_adds_leave_few_segments(tmp_path: Path, vocabulary: Vocabula
         assert indexer.info().label_occurrences == 40
 
 
-@pytest.mark.parametrize("damage", ["remove", "cut", "garbage", "from the future"])
+@pytest.mark.parametrize("damage", ["remove", "cut", "garbage", "another future"])
 def test_label_sets_are_made_anew_from_the_database(
     damage: str, indexer: Indexer, tmp_path: Path
 ) -> None:
@@ -277,12 +277,68 @@ def test_label_sets_are_made_anew_from_the_database(
         manifest.write_text("{")
     else:
         content = json.loads(manifest.read_text())
-        manifest.write_text(json.dumps(content | {"generation": 99}))
+        for milestone in content["history"]:
+            milestone[1] = "token of another future"
+        manifest.write_text(json.dumps(content))
     with Indexer.open(tmp_path / "c") as again:
         assert again.info().label_occurrences == 3
         again.add([Document("d4", "x", labels=("V1",))])
         assert again.info().label_occurrences == 4
         assert again.collection.pending_rows() == 0
+
+
+def test_a_backup_that_was_put_back_gets_the_right_label_sets(
+    tmp_path: Path, vocabulary: Vocabulary
+) -> None:
+    def documents(name: str, count: int, label: str) -> list[Document]:
+        return [Document(f"{name}{n}", "x", labels=(label,), language="en") for n in range(count)]
+
+    folder = tmp_path / "c"
+    with Indexer.create(folder, vocabulary) as indexer:
+        indexer.add(documents("a", 50, "V1"))
+    shutil.copy(folder / "documents.sqlite", tmp_path / "backup")
+    with Indexer.open(folder) as indexer:
+        indexer.add(documents("old", 30, "V2"))
+    shutil.copy(tmp_path / "backup", folder / "documents.sqlite")
+    with Indexer.open(folder) as indexer:
+        for part in range(4):
+            indexer.add(documents(f"new{part}-", 25, "V3"))
+        counts = indexer.collection.label_sets().frequencies(5, np.empty(0, dtype=np.int64))
+    assert list(counts) == [50, 0, 100, 0, 0]
+
+
+def test_creating_in_an_empty_folder_of_any_kind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    Indexer.create(".").close()
+    assert (tmp_path / "here" / "manifest.json").exists()
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    Indexer.create(tmp_path / "link").close()
+    assert (tmp_path / "real" / "manifest.json").exists()
+    Indexer.create(tmp_path / "deep" / "er").close()
+
+
+def test_names_beside_unresolved_labels_stay(indexer: Indexer) -> None:
+    document = Document(
+        "u", "x", labels=("http://z.org/9",), label_names={"http://z.org/9": "Nine"}, language="en"
+    )
+    indexer.add([document])
+    assert indexer.document("u") == document
+
+
+def test_uris_that_look_alike_stay_apart(tmp_path: Path) -> None:
+    with Indexer.create(tmp_path / "c") as indexer:
+        indexer.add([Document("1", "x", labels=("http://a.org/t/1", "http://b.org/o/1", "1"))])
+        assert len(indexer.vocabulary) == 3
+
+
+def test_very_long_texts_make_smaller_batches(tmp_path: Path) -> None:
+    with Indexer.create(tmp_path / "c", language="en") as indexer:
+        indexer.add(Document(str(n), "x", "y" * 200_000) for n in range(250))
+        assert indexer.collection.generation().number == 3
 
 
 def test_creating_over_something_is_refused(tmp_path: Path, indexer: Indexer) -> None:

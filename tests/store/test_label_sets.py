@@ -7,9 +7,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from labelkin.store.label_sets import LabelSets, Segment, SegmentFolder
+from labelkin.store.label_sets import LabelSets, Milestone, Segment, SegmentFolder
 
 SETS = st.lists(st.lists(st.integers(0, 9), unique=True).map(sorted), max_size=12)
+
+
+def anything(milestone: Milestone) -> bool:
+    return True
 
 
 def segment(first: int, sets: list[list[int]]) -> Segment:
@@ -49,12 +53,12 @@ def test_saved_segments_read_back_and_stay_few(
     folder = SegmentFolder(tmp_path_factory.mktemp("labels"))
     flat: list[list[int]] = []
     for generation, group in enumerate(groups, start=1):
-        _, known = folder.load()
-        folder.save(generation, known, segment(len(flat), group))
+        known = folder.load(anything)
+        new = segment(len(flat), group)
         flat += group
-    generation, segments = folder.load()
+        folder.save(known, new, Milestone(generation, "token", len(flat)))
+    segments = folder.load(anything)
     sets = LabelSets(segments)
-    assert generation == len(groups)
     assert [list(sets.columns(row)) for row in range(sets.rows)] == flat
     assert len(segments) <= 1 + np.log2(len(flat) + 1)
     assert len(list(folder.folder.iterdir())) == 1 + 2 * len(segments)
@@ -62,10 +66,10 @@ def test_saved_segments_read_back_and_stay_few(
 
 def test_damage_is_told_and_starts_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     folder = SegmentFolder(tmp_path)
-    folder.save(3, [], segment(0, [[1], [2, 3]]))
+    folder.save([], segment(0, [[1], [2, 3]]), Milestone(3, "t", 2))
     path = next(tmp_path.glob("*.columns.npy"))
     path.write_bytes(path.read_bytes()[:-8])
-    assert folder.load() == (0, [])
+    assert folder.load(anything) == []
     assert "label sets are read from the database" in caplog.messages[0]
 
 
@@ -73,5 +77,18 @@ def test_leftovers_of_a_crash_are_swept(tmp_path: Path) -> None:
     (tmp_path / "000000000000-000000000009.starts.npy").write_bytes(b"half")
     (tmp_path / ".x.part").write_bytes(b"half")
     folder = SegmentFolder(tmp_path)
-    folder.save(1, [], segment(0, [[1]]))
+    folder.save([], segment(0, [[1]]), Milestone(1, "t", 1))
     assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_only_what_lies_in_the_past_is_used(tmp_path: Path) -> None:
+    folder = SegmentFolder(tmp_path)
+    folder.save([], segment(0, [[1], [2]]), Milestone(1, "a", 2))
+    folder.save(folder.load(anything), segment(2, [[3]]), Milestone(2, "b", 3))
+    older = LabelSets(folder.load(lambda past: past.generation <= 1))
+    assert [list(older.columns(row)) for row in range(older.rows)] == [[1], [2]]
+    assert folder.load(lambda past: False) == []
+    # Another future after the first milestone.
+    folder.save(older.segments, segment(2, [[7], [8]]), Milestone(2, "c", 4))
+    newer = LabelSets(folder.load(lambda past: past.token in "ac"))
+    assert [list(newer.columns(row)) for row in range(newer.rows)] == [[1], [2], [7], [8]]

@@ -55,6 +55,34 @@ def test_an_ambiguous_name_does_not_fall_through_to_a_synonym() -> None:
     assert Vocabulary(concepts).resolve("Java").match is Match.AMBIGUOUS
 
 
+def test_homonyms_across_languages() -> None:
+    found = Vocabulary([Concept("1", {"en": "Gift"}), Concept("2", {"en": "Poison", "de": "Gift"})])
+    assert found.resolve("Gift").match is Match.AMBIGUOUS
+    assert found.resolve("Gift", language="en").column == 0
+    assert found.resolve("gift", language="de").column == 1
+
+
+def test_deprecated_concepts_do_not_block_current_ones() -> None:
+    old = Concept("1", {"en": "Malt"}, deprecated=True)
+    found = Vocabulary([old, Concept("2", {"en": "Malt"}), Concept("3", {"en": "Rye"})])
+    assert found.resolve("Malt").column == 1
+    assert found.resolve("1").column == 0
+    assert Vocabulary([old]).resolve("malt").column == 0
+
+
+def test_a_name_that_is_also_the_end_of_a_uri() -> None:
+    found = Vocabulary([Concept("http://e.org/1984", {"en": "X"}), Concept("b", {"en": "1984"})])
+    assert found.resolve("1984").column == 1
+    assert found.resolve("http://e.org/1984").column == 0
+
+
+def test_without_guessing_uris_are_taken_at_their_word(vocabulary: Vocabulary) -> None:
+    assert vocabulary.resolve("http://e.org/V2", guess=False).column is None
+    assert vocabulary.resolve("V4", guess=False).column is None
+    assert vocabulary.resolve("D9", "Oats", guess=False).column is None
+    assert vocabulary.resolve("oats", guess=False).column == 2
+
+
 def test_the_name_beside_an_id_is_the_second_chance(vocabulary: Vocabulary) -> None:
     assert vocabulary.resolve("D999", "Oats").column == 2
     assert vocabulary.resolve("V1", "Oats").column == 0

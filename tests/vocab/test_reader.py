@@ -85,6 +85,45 @@ def test_skos(syntax: str, write: Write, tmp_path: Path) -> None:
     assert (malt.deprecated, malt.replaced_by) == (True, ("http://e.org/beer",))
 
 
+def test_skos_regional_labels_collections_and_extended_labels(
+    write: Write, caplog: pytest.LogCaptureFixture
+) -> None:
+    more = (
+        TURTLE
+        + """
+@prefix xl: <http://www.w3.org/2008/05/skos-xl#> .
+e:shelf a skos:Collection ; skos:prefLabel "Shelf"@en .
+e:colour a skos:Concept ; skos:prefLabel "Colour"@en-GB , "Color"@en-US , "Bahn"@de-AT , "Zug"@de .
+e:xl a skos:Concept ; xl:prefLabel e:label . e:label xl:literalForm "Extended"@en .
+e:nameless a skos:Concept .
+"""
+    )
+    vocabulary = read_vocabulary(write("v.ttl", more))
+    assert "http://e.org/shelf" not in vocabulary
+    colour = vocabulary.concept("http://e.org/colour")
+    assert colour.names["de"] == "Zug"
+    assert (
+        vocabulary.find("Colour") is vocabulary.find("Color") is vocabulary.find("Bahn") is colour
+    )
+    assert vocabulary.concept("http://e.org/xl").name() == "Extended"
+    assert "1 concepts have no preferred label, http://e.org/nameless" in caplog.messages[0]
+
+
+def test_a_remote_context_is_not_fetched(write: Write) -> None:
+    path = write("v.jsonld", '{"@context": "http://192.0.2.1/c.json", "@id": "http://e.org/1"}')
+    with pytest.raises(DamagedFileError, match="is not fetched"):
+        read_vocabulary(path)
+
+
+def test_language_of_a_vocabulary_is_checked(write: Write) -> None:
+    path = write("v.tsv", "u:1\tBrot\t641.2\n")
+    vocabulary = read_vocabulary(path, language="ger")
+    assert vocabulary[0].names == {"de": "Brot"}
+    assert vocabulary.resolve("641.2").column == 0
+    with pytest.raises(VocabularyError, match="no language code"):
+        read_vocabulary(path, language="Germanic")
+
+
 def test_categories_of_a_vocabulary_without_tree_numbers(write: Write) -> None:
     found = categories(read_vocabulary(write("v.ttl", TURTLE)))
     assert [(c.name, c.concepts) for c in found] == [("Bread", 2), ("Beer", 1), ("Malt", 1)]

@@ -53,6 +53,8 @@ def add(
     from labelkin.corpus import read_corpus
     from labelkin.indexer import Indexer
 
+    if unresolved is not None and not unresolved.absolute().parent.is_dir():
+        raise typer.BadParameter(f"there is no folder {unresolved.parent}", param_hint="unresolved")
     corpus = read_corpus(*files, format=format, label_separator=label_separator)
     with (
         Indexer.open(collection) as indexer,

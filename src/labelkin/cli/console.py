@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import traceback
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -22,6 +23,8 @@ class ConsoleHandler(logging.Handler):
         """Print one record."""
         level = record.levelname.lower() if record.levelno >= logging.WARNING else "note"
         _line(level, record.getMessage())
+        if record.exc_info:
+            errors.print(Text("".join(traceback.format_exception(*record.exc_info))))
 
 
 def set_up_logging(verbose: bool) -> None:

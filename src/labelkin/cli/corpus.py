@@ -14,6 +14,7 @@ from labelkin.cli.exits import exit_after_reading
 from labelkin.cli.options import CorpusFiles, CorpusFormat, Json, LabelSeparator, Strict
 from labelkin.cli.progress import Meter, meter
 from labelkin.cli.vocab import open_vocabulary
+from labelkin.exceptions import InputError
 
 if TYPE_CHECKING:
     from labelkin.corpus import Corpus, Document
@@ -30,7 +31,7 @@ def convert(
         list[Path],
         typer.Argument(metavar="FILES...", help="Corpus files, or one collection folder."),
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write; .gz compresses.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="A file, .gz or not, or -.")],
     to: Annotated[
         str | None,
         typer.Option(help="jsonl or annif-tsv. Default: annif-tsv for .tsv, else jsonl."),
@@ -42,6 +43,7 @@ def convert(
     format: CorpusFormat = None,
     label_separator: LabelSeparator = "|",
     strict: Strict = False,
+    json: Json = False,
 ) -> None:
     """Write documents in another format; a collection's documents can leave this way too."""
     from labelkin.corpus import read_corpus, write_corpus
@@ -53,14 +55,13 @@ def convert(
         with Indexer.open(files[0]) as indexer, meter("Writing", indexer.collection.count()) as bar:
             documents = _with_ids(_metered(indexer.documents(), bar), vocabulary)
             written = write_corpus(documents, output, to)
-        tell(f"Wrote {counted(written, 'document')} to {output}.")
+        _tell_written(written, output, 0, json)
         return
     corpus = read_corpus(*files, format=format, label_separator=label_separator)
     with meter("Converting", corpus.bytes_total) as bar:
-        documents = _with_ids(_metered(corpus.documents(), bar, corpus), vocabulary)
+        documents = _with_ids(_metered(_something(corpus, output), bar, corpus), vocabulary)
         written = write_corpus(documents, output, to)
-    written_text = counted(written, "document")
-    tell(f"Wrote {written_text} to {output}; skipped {corpus.report.skipped:,}.")
+    _tell_written(written, output, corpus.report.skipped, json)
     exit_after_reading(corpus.report, strict)
 
 
@@ -118,6 +119,21 @@ def stats(
     exit_after_reading(corpus.report, strict)
 
 
+def _something(corpus: Corpus, output: Path) -> Iterator[Document]:
+    """The documents of a corpus; an error if there are none, so that no output is replaced."""
+    yield from corpus.documents()
+    report = corpus.report
+    if not report.read and (report.files_refused or report.files_damaged or report.skipped):
+        raise InputError(f"no document could be read; {output} was left as it was")
+
+
+def _tell_written(written: int, output: Path, skipped: int, json: bool) -> None:
+    if json:
+        print_json({"output": str(output), "documents": written, "skipped": skipped})
+    else:
+        tell(f"Wrote {counted(written, 'document')} to {output}; skipped {skipped:,}.")
+
+
 def _metered(
     documents: Iterator[Document], bar: Meter, corpus: Corpus | None = None
 ) -> Iterator[Document]:
@@ -132,8 +148,13 @@ def _with_ids(documents: Iterator[Document], vocabulary: Vocabulary | None) -> I
         if vocabulary is None:
             yield document
             continue
-        labels = []
+        names: dict[str, str] = {}
         for label in document.labels:
-            column = vocabulary.resolve(label, document.label_names.get(label, "")).column
-            labels.append(label if column is None else vocabulary[column].id)
-        yield replace(document, labels=tuple(dict.fromkeys(labels)))
+            name = document.label_names.get(label, "")
+            column = vocabulary.resolve(label, name, document.language or "").column
+            if column is None:
+                names[label] = name
+            else:
+                names[vocabulary[column].id] = vocabulary[column].name()
+        label_names = {label: name for label, name in names.items() if name}
+        yield replace(document, labels=tuple(names), label_names=label_names)

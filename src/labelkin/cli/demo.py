@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from labelkin.cli.add import tell_added
-from labelkin.cli.console import tell
+from labelkin.cli.console import print_json, tell
 from labelkin.cli.info import print_info
+from labelkin.cli.options import Json
 from labelkin.cli.progress import meter
 
 
@@ -17,6 +19,7 @@ def demo(
     collection: Annotated[Path, typer.Argument(help="The folder to make.")] = Path("demo"),
     documents: Annotated[int, typer.Option(min=1, help="How many documents to make.")] = 4000,
     seed: Annotated[int, typer.Option(help="Another seed gives another collection.")] = 0,
+    json: Json = False,
 ) -> None:
     """Make a collection of generated documents, with no network and no data of your own."""
     from labelkin.demo import demo_concepts, demo_documents
@@ -37,4 +40,7 @@ def demo(
         )
         found = indexer.info()
     tell_added(report, found.documents, indexer.config.documents.max_characters)
-    print_info(found)
+    if json:
+        print_json(asdict(found))
+    else:
+        print_info(found)

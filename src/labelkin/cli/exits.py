@@ -1,7 +1,7 @@
 """Exit codes that scripts can rely on, and the one place where errors become lines.
 
 0  done
-1  failed: bad input, a collection that cannot be used
+1  failed: bad input, nothing that could be read, a collection that cannot be used
 2  wrong usage: unknown option, missing argument
 3  done in part: a file was damaged, an id was not there, or --strict and a skipped record
 4  try again: another process is writing
@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import sys
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,8 @@ from labelkin.exceptions import CollectionBusyError, LabelkinError
 
 if TYPE_CHECKING:
     from labelkin.corpus import ReadReport
+
+logger = logging.getLogger(__name__)
 
 FAILED = 1
 PARTLY_DONE = 3
@@ -54,11 +57,21 @@ class ErrorsAsLines(TyperGroup):
             place = f"{error.filename}: " if error.filename else ""
             complain(f"{place}{error.strerror or error}")
             raise typer.Exit(FAILED) from error
+        except Exception as error:
+            if isinstance(error, typer.Exit | typer.Abort) or hasattr(error, "exit_code"):
+                raise
+            logger.debug("traceback", exc_info=True)
+            complain(
+                f"this should not happen ({type(error).__name__}: {error}); "
+                "please report it with the output of the same command with --verbose"
+            )
+            raise typer.Exit(FAILED) from error
 
 
 def exit_after_reading(report: ReadReport, strict: bool) -> None:
     """Exit with the code that says how much of the input could be read; go on if all."""
-    if report.files and len(report.files_refused) == report.files:
+    nothing = report.read == 0 and report.skipped > 0
+    if nothing or (report.files and len(report.files_refused) == report.files):
         raise typer.Exit(FAILED)
     if report.files_refused or report.files_damaged or (strict and report.skipped):
         raise typer.Exit(PARTLY_DONE)

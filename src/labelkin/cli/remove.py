@@ -22,12 +22,13 @@ def remove(
     json: Json = False,
 ) -> None:
     """Remove documents by their ids."""
+    from labelkin.corpus.source import Source
     from labelkin.indexer import Indexer
 
     wanted = list(ids or ())
     if from_file is not None:
-        lines = from_file.read_text(encoding="utf-8-sig").splitlines()
-        wanted += [line.strip() for line in lines if line.strip()]
+        with Source(from_file) as source:
+            wanted += [line.strip() for _, line in source.lines() if line.strip()]
     if not wanted:
         raise typer.BadParameter("give ids of documents, or a file of them with --from")
     with Indexer.open(collection) as indexer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import IO, Any
@@ -72,10 +73,17 @@ WRITERS: dict[str, Callable[[Iterable[Document], IO[str]], int]] = {
 
 
 def write_corpus(documents: Iterable[Document], path: Path, format: str | None = None) -> int:
-    """Write `documents` to `path` whole or not at all; gzipped when it ends in .gz."""
+    """Write `documents` to `path` whole or not at all; gzipped when it ends in .gz.
+
+    `-` is standard output.
+    """
     by_extension = "annif-tsv" if path.name.removesuffix(".gz").endswith(".tsv") else "jsonl"
     writer = WRITERS.get(format or by_extension)
     if writer is None:
         raise FormatError(f"{format!r} cannot be written; known: {', '.join(WRITERS)}")
+    if str(path) == "-":
+        return writer(documents, sys.stdout)
+    if str(path) == "-":
+        return writer(documents, sys.stdout)
     with atomic_text(path) as file:
         return writer(documents, file)

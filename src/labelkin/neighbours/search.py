@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from labelkin.corpus.document import Document
-from labelkin.corpus.language import detect_language
 from labelkin.exceptions import CollectionBusyError
 from labelkin.neighbours.neighbours import NOBODY, Neighbours
 from labelkin.neighbours.term_index import BuildProgress, IndexState, TermIndex
@@ -173,12 +172,7 @@ class NeighbourSearch:
 
     def _in_its_language(self, document: Document) -> Document:
         cut = document.cut(self._collection.config.documents.max_characters)
-        if cut.language:
-            return cut
-        language = self._collection.config.collection.language
-        if language == "auto":
-            language = detect_language(cut.text) or "en"
-        return replace(cut, language=language)
+        return self._collection.in_its_language(cut)
 
     def _duplicates(
         self, documents: Sequence[Document], neighbours: Neighbours

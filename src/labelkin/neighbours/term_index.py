@@ -16,7 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,6 +54,7 @@ class IndexState:
     kinds: dict[str, str]
     next_row: int = 0
     generation: int = 0
+    token: str = ""
     format_version: int = _FORMAT_VERSION
 
 
@@ -80,8 +81,8 @@ class TermIndex:
     def is_behind(self) -> bool:
         """Whether the database has changes that the index has not."""
         generation = self._collection.generation()
-        applied = (self.state.next_row, self.state.generation)
-        return applied != (generation.next_row, generation.number)
+        applied = (self.state.next_row, self.state.generation, self.state.token)
+        return applied != (generation.next_row, generation.number, generation.token)
 
     def catch_up(self, progress: BuildProgress | None = None) -> int:
         """Apply what the database has and the index has not; the number of new documents.
@@ -113,6 +114,8 @@ class TermIndex:
 
     def _remove_and_add(self, generation: Generation, progress: BuildProgress | None) -> int:
         todo = generation.next_row - self.state.next_row
+        done = IndexState(self._versions, generation.next_row, generation.number, generation.token)
+        done = IndexState(self._versions, generation.next_row, generation.number, generation.token)
         heap = _WRITER_BYTES if todo > 1000 else _LITTLE_WRITER_BYTES
         # One thread gives the same order, and so the same index, every time.
         writer = self.index.writer(heap_size=heap, num_threads=1)
@@ -126,19 +129,19 @@ class TermIndex:
                 added += len(page)
                 uncommitted += len(page)
                 if uncommitted >= _ROWS_A_COMMIT:
-                    self._commit(writer, page[-1][0] + 1, self.state.generation)
+                    self._commit(writer, replace(done, next_row=page[-1][0] + 1))
                     uncommitted = 0
                 if progress is not None:
                     progress(page[-1][0] + 1 - first, todo)
-            self._commit(writer, generation.next_row, generation.number)
+            self._commit(writer, done)
         finally:
             writer.wait_merging_threads()
         self.index.reload()
         return added
 
-    def _commit(self, writer: tantivy.IndexWriter, next_row: int, generation: int) -> None:
+    def _commit(self, writer: tantivy.IndexWriter, state: IndexState) -> None:
         writer.commit()
-        self.state = IndexState(self._versions, next_row, generation)
+        self.state = state
         with atomic_text(self.folder / _STATE_NAME) as file:
             json.dump(asdict(self.state), file)
 
@@ -159,7 +162,7 @@ class TermIndex:
     def _writing(self) -> Iterator[Generation]:
         """Hold the index's own lock, with the state that its last holder left."""
         deadline = time.monotonic() + WRITER_PATIENCE_SECONDS
-        lock = self.folder / "labelkin.lock"
+        lock = self.folder.with_name(f".{self.folder.name}.lock")
         with folder_errors_explained(self._collection.path), lock.open("w") as file:
             while not _lock(file.fileno()):
                 if time.monotonic() > deadline:
@@ -170,7 +173,15 @@ class TermIndex:
                 time.sleep(0.05)
             self.index.reload()
             self.state = self._state_on_disk()
+            if not self._collection.knows(self.state.generation, self.state.token):
+                # The database was put back from a backup and has gone another way since.
+                self.index, self.state = self._start_over(), IndexState(self._versions)
             yield self._collection.generation()
+
+    def _start_over(self) -> tantivy.Index:
+        shutil.rmtree(self.folder)
+        self.folder.mkdir()
+        return _open(self.folder, list(self._versions))
 
     def _state_on_disk(self) -> IndexState:
         """The state as written, put right if a crash came between a commit and its note."""
@@ -183,7 +194,7 @@ class TermIndex:
                 tantivy.Query.all_query(), 1, count=False, order_by_field=ROW
             ).hits[0][0]
             if newest >= state.next_row:
-                return IndexState(state.kinds, int(newest) + 1, state.generation)
+                return replace(state, next_row=int(newest) + 1)
         return state
 
     def _move_to_temporary_copy(self) -> None:

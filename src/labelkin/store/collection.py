@@ -18,8 +18,8 @@ import secrets
 import shutil
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -29,6 +29,7 @@ import numpy as np
 
 from labelkin._version import __version__
 from labelkin.corpus.document import Document
+from labelkin.corpus.language import detect_language
 from labelkin.exceptions import (
     CollectionDamagedError,
     CollectionError,
@@ -38,11 +39,17 @@ from labelkin.exceptions import (
 )
 from labelkin.store.config import CONFIG_NAME, Config, read_config, write_config
 from labelkin.store.database import DATABASE_NAME, Database
-from labelkin.store.label_sets import COLUMN_TYPE, LabelSets, Rows, Segment, SegmentFolder
+from labelkin.store.label_sets import (
+    COLUMN_TYPE,
+    LabelSets,
+    Milestone,
+    Rows,
+    Segment,
+    SegmentFolder,
+)
 from labelkin.store.manifest import Manifest, read_manifest, write_manifest
 from labelkin.store.rows import (
     DOCUMENT_COLUMNS,
-    columns_from_blob,
     concept_from_json,
     concept_to_json,
     document_from_values,
@@ -51,6 +58,7 @@ from labelkin.store.rows import (
 from labelkin.vocab.vocabulary import Vocabulary
 
 _PAGE = 1000
+_SEGMENT_ROWS = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +68,7 @@ class Generation:
     number: int
     next_row: int
     next_column: int
+    token: str
 
 
 class Collection:
@@ -81,19 +90,24 @@ class Collection:
     def create(cls, path: Path, vocabulary: Vocabulary, config: Config) -> Collection:
         """A new collection at `path`, which must not exist or be an empty folder.
 
-        It is made under another name and renamed, so it is there whole or not at all.
+        It is made under another name and renamed, or filled with the manifest
+        last where the folder is there already: it is a collection whole or not at all.
         """
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise CollectionExistsError(f"{path}: already there; choose another name or remove it")
-        draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
         with folder_errors_explained(path):
+            folder = path.resolve()
+            if not path.exists():
+                folder = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}.part")
+                folder.mkdir(parents=True)
             try:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                draft.mkdir()
-                cls._fill(draft, vocabulary, config)
-                draft.replace(path)
+                cls._fill(folder, vocabulary, config)
+                if not path.exists():
+                    folder.replace(path)
             except BaseException:
-                shutil.rmtree(draft, ignore_errors=True)
+                _empty(folder)
+                if not path.exists():
+                    folder.rmdir()
                 raise
         return cls(path)
 
@@ -141,7 +155,7 @@ class Collection:
         """The latest committed state."""
         with self.database.errors_explained():
             found = self.database.connection.execute(
-                "SELECT generation, next_row, next_column FROM changes "
+                "SELECT generation, next_row, next_column, token FROM changes "
                 "ORDER BY generation DESC LIMIT 1"
             ).fetchone()
         if found is None:
@@ -161,14 +175,24 @@ class Collection:
                     self._vocabulary.add(concept_from_json(text))
         return self._vocabulary
 
+    def in_its_language(self, document: Document) -> Document:
+        """`document` with its language: its own, else the collection's, else a detected one."""
+        if document.language:
+            return document
+        language = self.config.collection.language
+        if language == "auto":
+            language = detect_language(document.text) or "en"
+        return replace(document, language=language)
+
     def forget_vocabulary(self) -> None:
         """Read the vocabulary anew: a rolled-back transaction may have added to it."""
         self._vocabulary = Vocabulary()
 
     def count(self) -> int:
         """How many documents there are."""
-        generation = self.generation()
-        return generation.next_row - len(self.tombstones(generation))
+        with self.database.errors_explained():
+            (gone,) = self.database.connection.execute("SELECT count(*) FROM tombstones").fetchone()
+        return self.generation().next_row - int(gone)
 
     def document(self, identifier: str) -> Document | None:
         """The document with this id."""
@@ -267,43 +291,64 @@ class Collection:
         """Label sets of every row up to the latest generation."""
         generation = self.generation()
         if self._label_sets is None or self._label_sets[0] != generation.number:
-            segments, tail = self._segments_and_tail(generation)
+            segments = self._segments()
+            tail = self._segment(_end(segments), generation.next_row)
             self._label_sets = (generation.number, LabelSets([*segments, tail]))
         return self._label_sets[1]
 
-    def pending_rows(self) -> int:
-        """Rows whose label sets are not in a segment yet."""
-        generation = self.generation()
-        return generation.next_row - _end(self._usable_segments(generation))
-
-    def flush_label_sets(self) -> None:
-        """Write the label sets of the newest rows into a segment."""
-        with self.database.transaction(), folder_errors_explained(self.path):
-            generation = self.generation()
-            segments, tail = self._segments_and_tail(generation)
-            self._segment_folder.save(generation.number, segments, tail)
-
-    def _usable_segments(self, generation: Generation) -> list[Segment]:
-        applied, segments = self._segment_folder.load()
-        # Segments from the future: the database was put back from a backup.
-        return segments if applied <= generation.number else []
-
-    def _segments_and_tail(self, generation: Generation) -> tuple[list[Segment], Segment]:
-        segments = self._usable_segments(generation)
-        first = _end(segments)
-        sets = [np.empty(0, dtype=COLUMN_TYPE)] * (generation.next_row - first)
+    def knows(self, generation: int, token: str) -> bool:
+        """Whether this generation is in the collection's past, not in that of a lost future."""
         with self.database.errors_explained():
             found = self.database.connection.execute(
-                "SELECT row, labels FROM documents WHERE row >= ? AND row < ?",
-                (first, generation.next_row),
+                "SELECT token FROM changes WHERE generation = ?", (generation,)
+            ).fetchone()
+        return found is not None and str(found[0]) == token
+
+    def pending_rows(self) -> int:
+        """Rows whose label sets are not in a segment yet."""
+        return self.generation().next_row - _end(self._segments())
+
+    def flush_label_sets(self) -> None:
+        """Write the label sets of the newest rows into segments."""
+        with self.database.transaction(), folder_errors_explained(self.path):
+            generation = self.generation()
+            for first in range(_end(self._segments()), generation.next_row, _SEGMENT_ROWS):
+                end = min(first + _SEGMENT_ROWS, generation.next_row)
+                milestone = Milestone(generation.number, generation.token, end)
+                self._segment_folder.save(self._segments(), self._segment(first, end), milestone)
+
+    def _segments(self) -> list[Segment]:
+        return self._segment_folder.load(lambda past: self.knows(past.generation, past.token))
+
+    def _segment(self, first: int, end: int) -> Segment:
+        """The label sets of some rows, from the database; rows that are gone have none."""
+        lengths = np.zeros(end - first, dtype=np.int64)
+        blobs = []
+        with self.database.errors_explained():
+            found = self.database.connection.execute(
+                "SELECT row, labels FROM documents WHERE row >= ? AND row < ? ORDER BY row",
+                (first, end),
             )
             for row, blob in found:
-                sets[row - first] = columns_from_blob(blob)
-        return segments, Segment.from_sets(first, sets)
+                lengths[row - first] = len(blob) // COLUMN_TYPE.itemsize
+                blobs.append(blob)
+        return Segment.from_bytes(first, lengths, b"".join(blobs))
 
     def disk_bytes(self) -> int:
         """The size of all files in the folder."""
-        return sum(path.stat().st_size for path in self.path.rglob("*") if path.is_file())
+        total = 0
+        for path in self.path.rglob("*"):
+            with suppress(FileNotFoundError):
+                total += path.stat().st_size if path.is_file() else 0
+        return total
+
+
+def _empty(folder: Path) -> None:
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            shutil.rmtree(entry, ignore_errors=True)
+        else:
+            entry.unlink(missing_ok=True)
 
 
 def _end(segments: list[Segment]) -> int:

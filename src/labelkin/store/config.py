@@ -10,9 +10,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from labelkin.atomic import atomic_text
+from labelkin.corpus.language import normalise_language
 from labelkin.exceptions import ConfigError
 
 CONFIG_NAME = "labelkin.toml"
@@ -30,10 +31,17 @@ class CollectionSection(Section):
     name: str = Field(default="", description="What people call this collection.")
     language: str = Field(
         default="auto",
-        pattern=r"^(auto|[a-z]{2,3})$",
         description="Language of documents that do not state their own, as an ISO 639 code; "
         '"auto" detects it from each text.',
     )
+
+    @field_validator("language")
+    @classmethod
+    def _known_language(cls, tag: str) -> str:
+        code = tag if tag == "auto" else normalise_language(tag)
+        if code is None:
+            raise ValueError("no language code; give one such as 'en', or 'auto'")
+        return code
 
 
 class DocumentsSection(Section):

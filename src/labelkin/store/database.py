@@ -41,7 +41,7 @@ CREATE TABLE documents (
     language TEXT,
     metadata TEXT,               -- JSON
     labels BLOB NOT NULL,        -- vocabulary columns, ascending, int32 little-endian
-    unresolved TEXT,             -- JSON: labels that the vocabulary lacks
+    unresolved TEXT,             -- JSON: labels that the vocabulary lacks, with their names
     digest BLOB NOT NULL         -- of all the above: an unchanged document is not stored again
 );
 CREATE INDEX documents_by_language ON documents (language);
@@ -54,11 +54,13 @@ CREATE TABLE concepts (
     concept TEXT NOT NULL        -- JSON
 );
 -- The change log: one entry a transaction. Rows from the previous entry's next_row
--- up to this one's were added by it; tombstones carry its generation.
+-- up to this one's were added by it; tombstones carry its generation. The token is
+-- random: a derived store that remembers it notices a database put back from a backup.
 CREATE TABLE changes (
     generation INTEGER PRIMARY KEY,
     next_row INTEGER NOT NULL,
     next_column INTEGER NOT NULL,
+    token TEXT NOT NULL,
     at TEXT NOT NULL
 );
 """
@@ -92,7 +94,9 @@ class Database:
             with database.errors_explained():
                 database.connection.execute("PRAGMA journal_mode = WAL")
                 database.connection.executescript(SCHEMA)
-                database.connection.execute("INSERT INTO changes VALUES (0, 0, 0, datetime('now'))")
+                database.connection.execute(
+                    "INSERT INTO changes VALUES (0, 0, 0, '', datetime('now'))"
+                )
         except BaseException:
             database.close()
             raise
@@ -181,13 +185,19 @@ class Database:
     def errors_explained(self) -> Iterator[None]:
         """SQLite's errors, and a full disk, as one line that says what to do."""
         try:
-            if self._immutable_state is not None and self._immutable_state != self._state():
-                self._immutable_state = None
-                self.connection.close()
-                self.connection = self._connect(writable=False)
+            self._follow_owner()
             yield
         except sqlite3.Error as error:
             raise self._explained(error) from error
+
+    def _follow_owner(self) -> None:
+        """Open an immutable file anew if it was changed, but never within a snapshot."""
+        if self._immutable_state is None or self.connection.in_transaction:
+            return
+        if self._immutable_state != self._state():
+            self._immutable_state = None
+            self.connection.close()
+            self.connection = self._connect(writable=False)
 
     def _explained(self, error: sqlite3.Error) -> CollectionError:
         folder = self.path.parent

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,8 @@ START_TYPE = np.dtype("<i8")
 _MANIFEST_NAME = "manifest.json"
 _FORMAT_VERSION = 1
 _OPEN_ATTEMPTS = 5
+_HISTORY = 1000
+_CHUNK = 1 << 20
 
 Columns = npt.NDArray[np.int32]
 Rows = npt.NDArray[np.int64]
@@ -51,19 +53,23 @@ class Segment:
     @classmethod
     def from_sets(cls, first: int, sets: Sequence[Columns]) -> Segment:
         """A segment in memory."""
-        starts = np.zeros(len(sets) + 1, dtype=START_TYPE)
-        np.cumsum([len(columns) for columns in sets], out=starts[1:])
-        columns = np.concatenate(sets) if sets else np.empty(0, dtype=COLUMN_TYPE)
-        return cls(first, starts, columns.astype(COLUMN_TYPE, copy=False))
+        lengths = np.array([len(columns) for columns in sets], dtype=START_TYPE)
+        blob = b"".join(columns.astype(COLUMN_TYPE, copy=False).tobytes() for columns in sets)
+        return cls.from_bytes(first, lengths, blob)
 
     @classmethod
-    def joined(cls, segments: Sequence[Segment]) -> Segment:
-        """Neighbouring segments as one."""
-        starts = [segments[0].starts]
-        for segment in segments[1:]:
-            starts.append(segment.starts[1:] + starts[-1][-1])
-        columns = np.concatenate([segment.columns for segment in segments])
-        return cls(segments[0].first, np.concatenate(starts), columns)
+    def from_bytes(cls, first: int, lengths: npt.NDArray[np.int64], blob: bytes) -> Segment:
+        """A segment in memory: how many columns each row has, and all columns."""
+        starts = np.zeros(len(lengths) + 1, dtype=START_TYPE)
+        np.cumsum(lengths, out=starts[1:])
+        return cls(first, starts, np.frombuffer(blob, dtype=COLUMN_TYPE))
+
+    def before(self, end: int) -> Segment:
+        """The part of the segment before the row `end`."""
+        if end >= self.end:
+            return self
+        starts = self.starts[: max(end - self.first, 0) + 1]
+        return Segment(self.first, starts, self.columns[: starts[-1]])
 
 
 class LabelSets:
@@ -119,11 +125,23 @@ class LabelSets:
         """How often each column occurs, rows in `dropped` left out; a segment at a time."""
         counts = np.zeros(width, dtype=np.int64)
         for segment in self.segments:
-            counts += np.bincount(segment.columns, minlength=width)
-        for row in dropped:
-            if row < self.rows:
-                np.subtract.at(counts, self.columns(int(row)), 1)
+            for start in range(0, len(segment.columns), _CHUNK):
+                part = segment.columns[start : start + _CHUNK]
+                counts += np.bincount(part, minlength=width)
+        dropped = dropped[dropped < self.rows]
+        for start in range(0, len(dropped), _CHUNK):
+            part = self.matrix(dropped[start : start + _CHUNK], width).indices
+            counts -= np.bincount(part, minlength=width)
         return counts
+
+
+@dataclass(frozen=True, slots=True)
+class Milestone:
+    """A state of the database that the segments reflect up to `next_row`."""
+
+    generation: int
+    token: str
+    next_row: int
 
 
 class SegmentFolder:
@@ -132,80 +150,119 @@ class SegmentFolder:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def load(self) -> tuple[int, list[Segment]]:
-        """Generation and segments. Damage is no loss here: it starts over from nothing."""
+    def load(self, is_ours: Callable[[Milestone], bool]) -> list[Segment]:
+        """The segments as far as they reflect the state of the database that a reader sees.
+
+        `is_ours` tells whether a milestone lies in that state's past: a
+        database put back from a backup, or one seen through an older snapshot,
+        knows only some. Damage is no loss: what cannot be read is left out.
+        """
         for _ in range(_OPEN_ATTEMPTS):
             try:
-                return self._load()
+                return self._load(is_ours)
             except FileNotFoundError:
                 # A writer merged segments between our look at the list and at them.
                 continue
             except (OSError, ValueError, KeyError, TypeError) as error:
                 logger.warning("%s: %s; label sets are read from the database", self.folder, error)
                 break
-        return 0, []
+        return []
 
-    def save(self, generation: int, known: list[Segment], new: Segment) -> None:
+    def save(self, known: list[Segment], new: Segment, milestone: Milestone) -> None:
         """Add `new` behind `known`. The caller holds the writer lock.
 
         Smaller neighbours are merged as they come, so that their number stays
         logarithmic and each row is rewritten a logarithmic number of times.
         """
         self.folder.mkdir(exist_ok=True)
-        kept, tail = list(known), [new] if new.end > new.first else []
-        while tail and kept and _rows(kept[-1]) < 2 * sum(map(_rows, tail)):
-            tail.insert(0, kept.pop())
-        if tail:
-            merged = Segment.joined(tail)
-            starts_path, columns_path = self._paths(merged)
-            _save(starts_path, merged.starts)
-            _save(columns_path, merged.columns)
-            kept.append(merged)
+        groups = [[segment] for segment in known if segment.end > segment.first]
+        if new.end > new.first:
+            tail = [new]
+            while groups and _rows(groups[-1]) < 2 * _rows(tail):
+                tail = groups.pop() + tail
+            groups.append(tail)
+        for group in groups:
+            self._write(group)
+        spans = [(group[0].first, group[-1].end) for group in groups]
+        history = [past for past in self._history() if past.generation < milestone.generation]
         manifest = {
             "format_version": _FORMAT_VERSION,
-            "generation": generation,
-            "segments": [[segment.first, segment.end] for segment in kept],
+            "segments": spans,
+            "history": [astuple(past) for past in (*history[-_HISTORY:], milestone)],
         }
         with atomic_text(self.folder / _MANIFEST_NAME) as file:
             json.dump(manifest, file)
-        self._sweep(kept)
+        self._sweep(spans)
 
-    def _load(self) -> tuple[int, list[Segment]]:
+    def _write(self, group: Sequence[Segment]) -> None:
+        """Write neighbouring segments as one, unless it is on disk already."""
+        starts_path, columns_path = self._paths(group[0].first, group[-1].end)
+        if len(group) == 1 and isinstance(group[0].columns, np.memmap) and columns_path.exists():
+            return
+        offset = 0
+        with atomic_file(starts_path) as file:
+            _write_header(file, _rows(group) + 1, START_TYPE)
+            file.write(np.zeros(1, dtype=START_TYPE).tobytes())
+            for segment in group:
+                file.write((segment.starts[1:] + offset).astype(START_TYPE).tobytes())
+                offset += int(segment.starts[-1])
+        with atomic_file(columns_path) as file:
+            _write_header(file, offset, COLUMN_TYPE)
+            for segment in group:
+                for start in range(0, len(segment.columns), _CHUNK):
+                    file.write(segment.columns[start : start + _CHUNK].tobytes())
+
+    def _load(self, is_ours: Callable[[Milestone], bool]) -> list[Segment]:
+        manifest = self._manifest()
+        ours = next((past for past in reversed(_history(manifest)) if is_ours(past)), None)
+        end = ours.next_row if ours else 0
+        segments = []
+        for first, last in manifest["segments"]:
+            if first >= end:
+                break
+            starts_path, columns_path = self._paths(first, last)
+            starts = np.load(starts_path, mmap_mode="r", allow_pickle=False)
+            columns = np.load(columns_path, mmap_mode="r", allow_pickle=False)
+            if len(starts) != last - first + 1 or starts[-1] != len(columns):
+                raise ValueError(f"{columns_path.name} is damaged")
+            segments.append(Segment(first, starts, columns).before(end))
+        return segments
+
+    def _manifest(self) -> dict[str, Any]:
         path = self.folder / _MANIFEST_NAME
         if not path.exists():
-            return 0, []
+            return {"segments": [], "history": []}
         manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         if manifest["format_version"] != _FORMAT_VERSION:
             raise ValueError(f"format {manifest['format_version']} is not known")
-        segments = []
-        for first, end in manifest["segments"]:
-            starts_path, columns_path = self._names(first, end)
-            starts = np.load(starts_path, mmap_mode="r", allow_pickle=False)
-            columns = np.load(columns_path, mmap_mode="r", allow_pickle=False)
-            if len(starts) != end - first + 1 or starts[-1] != len(columns):
-                raise ValueError(f"{columns_path.name} is damaged")
-            segments.append(Segment(first, starts, columns))
-        return int(manifest["generation"]), segments
+        return manifest
 
-    def _paths(self, segment: Segment) -> tuple[Path, Path]:
-        return self._names(segment.first, segment.end)
+    def _history(self) -> list[Milestone]:
+        try:
+            return _history(self._manifest())
+        except (OSError, ValueError, KeyError, TypeError):
+            return []
 
-    def _names(self, first: int, end: int) -> tuple[Path, Path]:
+    def _paths(self, first: int, end: int) -> tuple[Path, Path]:
         stem = f"{first:012d}-{end:012d}"
         return self.folder / f"{stem}.starts.npy", self.folder / f"{stem}.columns.npy"
 
-    def _sweep(self, kept: list[Segment]) -> None:
+    def _sweep(self, spans: Sequence[tuple[int, int]]) -> None:
         """Delete what no list names: merged segments, leftovers of a crash."""
-        wanted = {path for segment in kept for path in self._paths(segment)}
+        wanted = {path for first, end in spans for path in self._paths(first, end)}
         for path in self.folder.iterdir():
             if path not in wanted and path.name != _MANIFEST_NAME:
                 path.unlink(missing_ok=True)
 
 
-def _rows(segment: Segment) -> int:
-    return segment.end - segment.first
+def _rows(group: Sequence[Segment]) -> int:
+    return group[-1].end - group[0].first
 
 
-def _save(path: Path, array: npt.NDArray[Any]) -> None:
-    with atomic_file(path) as file:
-        np.save(file, array, allow_pickle=False)
+def _history(manifest: dict[str, Any]) -> list[Milestone]:
+    return [Milestone(*past) for past in manifest["history"]]
+
+
+def _write_header(file: IO[bytes], length: int, kind: np.dtype[Any]) -> None:
+    header = {"descr": kind.str, "fortran_order": False, "shape": (length,)}
+    np.lib.format.write_array_header_1_0(file, header)

@@ -34,11 +34,10 @@ class AddReport:
         self.unchanged += batch.unchanged
         self.removed += batch.removed
         self.without_labels += batch.without_labels
-        self.cut += batch.cut
         self.labels_resolved += batch.labels_resolved
         self.new_concepts += batch.new_concepts
-        self.unresolved += batch.unresolved
-        self.ambiguous += batch.ambiguous
+        self.unresolved.update(batch.unresolved)
+        self.ambiguous.update(batch.ambiguous)
 
 
 @dataclass(frozen=True, slots=True)

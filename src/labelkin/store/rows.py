@@ -21,12 +21,12 @@ _TUPLES = ("notations", "broader", "related", "schemes", "replaced_by")
 Values = tuple[Any, ...]
 
 
-def document_values(document: Document, columns: Columns, unresolved: list[str]) -> Values:
+def document_values(document: Document, columns: Columns, unresolved: dict[str, str]) -> Values:
     """The values of DOCUMENT_COLUMNS and, last, their digest."""
     values = (
-        _storable(document.id),
-        _storable(document.title),
-        _storable(document.body),
+        storable(document.id),
+        storable(document.title),
+        storable(document.body),
         _dump(document.fields),
         document.language,
         _dump(document.metadata),
@@ -39,7 +39,9 @@ def document_values(document: Document, columns: Columns, unresolved: list[str])
 def document_from_values(values: Values, vocabulary: Vocabulary) -> Document:
     """The document that DOCUMENT_COLUMNS hold, its labels as ids with names beside them."""
     identifier, title, body, fields, language, metadata, labels, unresolved = values
-    concepts = [vocabulary[column] for column in columns_from_blob(labels)]
+    concepts = [vocabulary[column] for column in np.frombuffer(labels, dtype=COLUMN_TYPE)]
+    others: dict[str, str] = json.loads(unresolved) if unresolved else {}
+    names = {concept.id: concept.name() for concept in concepts if concept.names}
     return Document(
         id=identifier,
         title=title,
@@ -47,14 +49,9 @@ def document_from_values(values: Values, vocabulary: Vocabulary) -> Document:
         fields=json.loads(fields) if fields else {},
         language=language,
         metadata=json.loads(metadata) if metadata else {},
-        labels=(
-            *(concept.id for concept in concepts),
-            *(json.loads(unresolved) if unresolved else ()),
-        ),
+        labels=(*(concept.id for concept in concepts), *others),
         label_names={
-            concept.id: concept.name()
-            for concept in concepts
-            if concept.names and concept.name() != concept.id
+            label: name for label, name in {**names, **others}.items() if name and name != label
         },
     )
 
@@ -69,11 +66,6 @@ def text_from_values(values: Values) -> Document:
         fields=json.loads(fields) if fields else {},
         language=language,
     )
-
-
-def columns_from_blob(blob: bytes) -> Columns:
-    """A stored label set as an array."""
-    return np.frombuffer(blob, dtype=COLUMN_TYPE)
 
 
 def concept_to_json(concept: Concept) -> str:
@@ -102,10 +94,10 @@ def _digest(values: Values) -> bytes:
     return digest.digest()
 
 
-def _dump(value: Mapping[str, Any] | list[str]) -> str | None:
-    return _storable(json.dumps(value, ensure_ascii=False, sort_keys=True)) if value else None
+def _dump(value: Mapping[str, Any]) -> str | None:
+    return storable(json.dumps(value, ensure_ascii=False)) if value else None
 
 
-def _storable(text: str) -> str:
+def storable(text: str) -> str:
     """`text` with lone surrogates, which UTF-8 cannot hold, replaced."""
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
+import secrets
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
-from itertools import islice
 from typing import TypeVar
 
 import numpy as np
 
 from labelkin.corpus.document import Deletion, Document
-from labelkin.corpus.language import detect_language
 from labelkin.exceptions import InputError
 from labelkin.store.collection import Collection, Generation
 from labelkin.store.label_sets import COLUMN_TYPE, Columns
 from labelkin.store.reports import AddReport, RemoveReport
-from labelkin.store.rows import Values, concept_to_json, document_values
+from labelkin.store.rows import Values, concept_to_json, document_values, storable
 from labelkin.vocab.concept import Concept
 from labelkin.vocab.names import Match
 from labelkin.vocab.vocabulary import Vocabulary
 
 # Label sets wait in the database until this many rows are worth a segment.
 _ROWS_A_SEGMENT = 50_000
+_CHARACTERS_A_BATCH = 20_000_000
 
 Progress = Callable[[AddReport], None]
 Item = TypeVar("Item")
@@ -46,8 +45,9 @@ def add_documents(
     if keep_unknown is None:
         keep_unknown = collection.config.labels.unknown == "keep"
     report = AddReport()
+    limits = collection.config.documents
     try:
-        for batch in _batches(items, collection.config.documents.batch_size):
+        for batch in _batches(_cut(items, limits.max_characters, report), limits.batch_size):
             report.merge(_Batch(collection, keep_unknown).store(batch))
             if collection.pending_rows() >= _ROWS_A_SEGMENT:
                 collection.flush_label_sets()
@@ -62,9 +62,23 @@ def add_documents(
     return report
 
 
+def _cut(
+    items: Iterable[Document | Deletion], max_characters: int, report: AddReport
+) -> Iterator[Document | Deletion]:
+    """The same items, one at a time, with no text longer than allowed."""
+    for item in items:
+        if isinstance(item, Document):
+            document = item.cut(max_characters)
+            if document is not item:
+                report.cut.append(item.id)
+            yield document
+        else:
+            yield item
+
+
 def remove_documents(collection: Collection, identifiers: Iterable[str]) -> RemoveReport:
     """Take the documents with these ids out; ids that are not there are listed."""
-    wanted = list(dict.fromkeys(identifiers))
+    wanted = list(dict.fromkeys(map(storable, identifiers)))
     removed: set[str] = set()
     for batch in _batches(wanted, collection.config.documents.batch_size):
         _Batch(collection, keep_unknown=False).store(map(Deletion, batch), removed)
@@ -91,7 +105,8 @@ class _Batch:
         for item in items:
             if not item.id.strip():
                 raise InputError("a document without an id cannot be stored")
-            if isinstance(latest.pop(item.id, None), Document) and isinstance(item, Document):
+            earlier = latest.pop(item.id, None)
+            if isinstance(earlier, Document) and isinstance(item, Document) and earlier != item:
                 self._report.replaced += 1
             latest[item.id] = item
         with self._collection.database.transaction() as connection:
@@ -145,30 +160,32 @@ class _Batch:
             ((row, *values) for row, values in enumerate(added, start=before.next_row)),
         )
         connection.execute(
-            "INSERT INTO changes VALUES (?, ?, ?, datetime('now'))",
-            (number, before.next_row + len(added), before.next_column + len(self._new_concepts)),
+            "INSERT INTO changes VALUES (?, ?, ?, ?, datetime('now'))",
+            (
+                number,
+                before.next_row + len(added),
+                before.next_column + len(self._new_concepts),
+                secrets.token_hex(8),
+            ),
         )
         self._report.new_concepts = len(self._new_concepts)
 
     def _values(self, document: Document, vocabulary: Vocabulary) -> Values:
-        config = self._collection.config
-        cut = document.cut(config.documents.max_characters)
-        if cut is not document:
-            self._report.cut.append(document.id)
-        language = document.language or config.collection.language
-        if language == "auto":
-            language = detect_language(cut.text) or "en"
+        document = self._collection.in_its_language(document)
         columns, unresolved = self._resolve(document, vocabulary)
         self._report.without_labels += len(columns) == 0
-        return document_values(replace(cut, language=language), columns, unresolved)
+        return document_values(document, columns, unresolved)
 
-    def _resolve(self, document: Document, vocabulary: Vocabulary) -> tuple[Columns, list[str]]:
+    def _resolve(
+        self, document: Document, vocabulary: Vocabulary
+    ) -> tuple[Columns, dict[str, str]]:
         columns: set[int] = set()
-        unresolved: list[str] = []
+        unresolved: dict[str, str] = {}
         for label in document.labels:
             name = document.label_names.get(label, "")
-            # Where unknown ids are kept, a homonym must not swallow one.
-            resolution = vocabulary.resolve(label, "" if self._keep_unknown else name)
+            # Where unknown ids are kept, none must be swallowed by a homonym or a look-alike.
+            guess = not self._keep_unknown
+            resolution = vocabulary.resolve(label, name, document.language or "", guess=guess)
             column = resolution.column
             if column is None and self._keep_unknown and resolution.match is Match.UNKNOWN:
                 concept = _ad_hoc_concept(label, name, document.language)
@@ -177,7 +194,7 @@ class _Batch:
             if column is not None:
                 columns.add(column)
                 continue
-            unresolved.append(label)
+            unresolved[label] = name
             ambiguous = resolution.match is Match.AMBIGUOUS
             shown = f"{name} ({label})" if name else label
             (self._report.ambiguous if ambiguous else self._report.unresolved)[shown] += 1
@@ -203,6 +220,14 @@ def _stored(
 
 
 def _batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
-    iterator = iter(items)
-    while batch := list(islice(iterator, size)):
+    """Lists of at most `size` items, fewer where they are documents with very long texts."""
+    batch: list[Item] = []
+    characters = 0
+    for item in items:
+        batch.append(item)
+        characters += len(item.text) if isinstance(item, Document) else 0
+        if len(batch) >= size or characters >= _CHARACTERS_A_BATCH:
+            yield batch
+            batch, characters = [], 0
+    if batch:
         yield batch
