@@ -252,8 +252,8 @@ def generated(scratch: Path, sizes: list[int]) -> list[str]:
         "",
         f"Zipf-distributed words, {QUERIES} new texts of the same kind as queries, k = {K}.",
         "",
-        "| documents | engine | build, s | peak MB | on disk, MB | queries per CPU-second, 1 thread "
-        "| 2 threads | queries per second, 2 threads |",
+        "| documents | engine | build, s | peak MB | on disk, MB "
+        "| queries per CPU-second, 1 thread | 2 threads | queries per second, 2 threads |",
         "|---|---|---|---|---|---|---|---|",
     ]
     notes, points = [], []

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from labelkin.corpus import Document, read_corpus
     from labelkin.exceptions import LabelkinError
     from labelkin.indexer import Indexer
+    from labelkin.neighbours import Neighbours
     from labelkin.vocab import Concept, Vocabulary, read_vocabulary
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "Document",
     "Indexer",
     "LabelkinError",
+    "Neighbours",
     "Vocabulary",
     "__version__",
     "read_corpus",
@@ -31,6 +33,7 @@ _HOMES = {
     "Document": "labelkin.corpus",
     "Indexer": "labelkin.indexer",
     "LabelkinError": "labelkin.exceptions",
+    "Neighbours": "labelkin.neighbours",
     "Vocabulary": "labelkin.vocab",
     "read_corpus": "labelkin.corpus",
     "read_vocabulary": "labelkin.vocab",

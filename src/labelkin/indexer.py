@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -10,6 +11,8 @@ from typing import Self
 from labelkin.corpus.document import Deletion, Document
 from labelkin.corpus.language import normalise_language
 from labelkin.exceptions import ConfigError
+from labelkin.neighbours import Neighbours, NeighbourSearch
+from labelkin.neighbours.term_index import BuildProgress, indexed_kinds
 from labelkin.store.collection import Collection
 from labelkin.store.config import CollectionSection, Config, LabelsSection
 from labelkin.store.info import CollectionInfo, collection_info
@@ -28,6 +31,7 @@ class Indexer:
 
     def __init__(self, collection: Collection) -> None:
         self.collection = collection
+        self._searches: dict[str, NeighbourSearch] = {}
 
     @classmethod
     def create(
@@ -71,6 +75,9 @@ class Indexer:
 
     def close(self) -> None:
         """Let go of the collection's files."""
+        for search in self._searches.values():
+            search.close()
+        self._searches.clear()
         self.collection.close()
 
     @property
@@ -112,4 +119,37 @@ class Indexer:
 
     def info(self) -> CollectionInfo:
         """Counts over documents, labels, languages and files."""
-        return collection_info(self.collection)
+        found = collection_info(self.collection)
+        return replace(found, indexes=indexed_kinds(self.collection))
+
+    def build(
+        self, representation: str | None = None, *, progress: BuildProgress | None = None
+    ) -> int:
+        """Bring the index up to date; the number of documents that were new to it.
+
+        Searching does so by itself; this is for doing it at a time of one's choice.
+        `progress` hears how many rows are done, of how many.
+        """
+        return self.search(representation).build(progress)
+
+    def neighbours(
+        self,
+        documents: Sequence[Document],
+        k: int | None = None,
+        *,
+        representation: str | None = None,
+        store_terms: bool = False,
+    ) -> Neighbours:
+        """The `k` most similar labelled documents of each (default: as labelkin.toml says).
+
+        A document that is in the collection is never its own neighbour.
+        `store_terms` keeps the terms of the texts on disk for the next time.
+        """
+        return self.search(representation).search(documents, k, store_terms=store_terms)
+
+    def search(self, representation: str | None = None) -> NeighbourSearch:
+        """The search by one representation, for more than `neighbours` tells."""
+        name = representation or self.config.representation.name
+        if name not in self._searches:
+            self._searches[name] = NeighbourSearch(self.collection, name)
+        return self._searches[name]

@@ -9,11 +9,13 @@ import typer
 from labelkin import __version__
 from labelkin.cli import corpus, vocab
 from labelkin.cli.add import add
+from labelkin.cli.build import build
 from labelkin.cli.console import set_up_logging
 from labelkin.cli.demo import demo
 from labelkin.cli.exits import ErrorsAsLines
 from labelkin.cli.info import info
 from labelkin.cli.init import init
+from labelkin.cli.neighbours import neighbours
 from labelkin.cli.remove import remove
 
 app = typer.Typer(
@@ -22,7 +24,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Subject headings for documents, learned from documents that are already indexed.",
 )
-for verb in (init, add, remove, info):
+for verb in (init, add, remove, info, build, neighbours):
     app.command()(verb)
 app.add_typer(vocab.app, name="vocab")
 app.add_typer(corpus.app, name="corpus")

@@ -25,4 +25,10 @@ LabelSeparator = Annotated[
 ]
 Strict = Annotated[bool, typer.Option("--strict", help="Exit with 3 if a record was skipped.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+RepresentationName = Annotated[
+    str | None,
+    typer.Option(
+        "--representation", help="Kinds of terms, joined with +. Default: as labelkin.toml says."
+    ),
+]
 Language = Annotated[str, typer.Option(help="Language of heading names.")]

@@ -79,6 +79,15 @@ def recognise(source: Source) -> Format:
     )
 
 
+def is_recognised(source: Source) -> bool:
+    """Whether the file is in a known format."""
+    try:
+        recognise(source)
+    except FormatError:
+        return False
+    return True
+
+
 def _is_header(line: bytes, separator: str) -> bool:
     """Whether two cells or more are column names; one may be a word of a text."""
     cells = [cell.strip().strip('"') for cell in line.decode("utf-8", "replace").split(separator)]

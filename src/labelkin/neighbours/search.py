@@ -132,12 +132,11 @@ class NeighbourSearch:
         )
         return replace(neighbours, duplicates=self._duplicates(documents, neighbours))
 
-    def matched_terms(self, document: Document, row: int, limit: int = 5) -> list[MatchedTerm]:
-        """The terms that bring the document in `row` near to `document`, strongest first."""
+    def matched_terms(
+        self, document: Document, neighbour: Document, limit: int = 5
+    ) -> list[MatchedTerm]:
+        """The terms that bring a document of the collection near to another, strongest first."""
         searcher = self._up_to_date_searcher()
-        neighbour = self._collection.texts_of([row]).get(row)
-        if neighbour is None:
-            return []
         pair = [self._in_its_language(document), neighbour]
         found: list[MatchedTerm] = []
         for kind in self.representation.kinds:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -32,9 +32,9 @@ class CollectionInfo:
     vocabulary_languages: list[str]
     disk_bytes: int
     generation: int
-    indexes: list[str]
     models: list[str]
     read_only: bool
+    indexes: list[str] = field(default_factory=list)
 
 
 def collection_info(collection: Collection) -> CollectionInfo:
@@ -71,7 +71,6 @@ def collection_info(collection: Collection) -> CollectionInfo:
         vocabulary_languages=vocabulary.languages(),
         disk_bytes=collection.disk_bytes(),
         generation=generation.number,
-        indexes=_contents(collection, "indexes"),
         models=_contents(collection, "models"),
         read_only=collection.database.read_only,
     )

@@ -1,0 +1,41 @@
+"""`labelkin build`: the index that neighbours are found with."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from labelkin.cli.console import counted, print_json, seconds_text, tell
+from labelkin.cli.options import CollectionPath, Json, RepresentationName
+from labelkin.cli.progress import meter
+
+if TYPE_CHECKING:
+    from labelkin.indexer import Indexer
+
+
+def build(
+    collection: CollectionPath, representation: RepresentationName = None, json: Json = False
+) -> None:
+    """Build what is missing of the index; searching does so too, this does it beforehand."""
+    from labelkin.indexer import Indexer
+
+    started = time.monotonic()
+    with Indexer.open(collection) as indexer:
+        added = build_with_progress(indexer, representation)
+        kinds = indexer.info().indexes
+    seconds = time.monotonic() - started
+    if json:
+        print_json({"added": added, "indexes": kinds, "seconds": seconds})
+    elif added:
+        new = counted(added, "new document")
+        tell(f"Indexed {new} by {', '.join(kinds)} in {seconds_text(seconds)}.")
+    else:
+        tell(f"Nothing to do: all documents with labels are indexed by {', '.join(kinds)}.")
+
+
+def build_with_progress(indexer: Indexer, representation: str | None) -> int:
+    """Bring the index up to date under a progress bar."""
+    with meter("Indexing", indexer.collection.generation().next_row) as bar:
+        return indexer.build(
+            representation, progress=lambda done, _: bar.update(done, f"{done:,} documents")
+        )

@@ -1,0 +1,148 @@
+"""`labelkin neighbours`: the documents most similar to a text."""
+
+from __future__ import annotations
+
+import json as json_module
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from labelkin.cli.build import build_with_progress
+from labelkin.cli.console import counted, print_json, print_table, tell
+from labelkin.cli.exits import exit_after_reading
+from labelkin.cli.options import CollectionPath, CorpusFormat, Json, RepresentationName
+from labelkin.cli.progress import meter
+from labelkin.cli.texts import PLAIN_TEXT, open_texts
+
+if TYPE_CHECKING:
+    from labelkin.corpus import Document
+    from labelkin.indexer import Indexer
+    from labelkin.neighbours import Neighbours
+
+_BATCH = 500
+_SHOWN_TERMS = 5
+
+
+def neighbours(
+    collection: CollectionPath,
+    file: Annotated[
+        Path | None,
+        typer.Argument(help="A corpus file or a plain text; - is standard input."),
+    ] = None,
+    title: Annotated[str, typer.Option(help="Title of the text.")] = "",
+    text: Annotated[str, typer.Option(help="The text itself.")] = "",
+    k: Annotated[
+        int | None, typer.Option("-k", min=1, help="How many. Default: as labelkin.toml says.")
+    ] = None,
+    representation: RepresentationName = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Write to a file: .npz for arrays, else JSON Lines."),
+    ] = None,
+    format: CorpusFormat = None,
+    json: Json = False,
+) -> None:
+    """Find the most similar documents, how far they are, and which terms they share."""
+    from labelkin.indexer import Indexer
+
+    with (
+        open_texts(file, title, text, format) as (documents, corpus),
+        Indexer.open(collection) as indexer,
+    ):
+        build_with_progress(indexer, representation)
+        batches = _found(indexer, documents, k, representation)
+        if output is None:
+            _print(indexer, batches, representation, json)
+        else:
+            count = _write(indexer, batches, representation, output)
+            tell(f"Wrote the neighbours of {counted(count, 'document')} to {output}.")
+    if corpus is not None:
+        exit_after_reading(corpus.report, strict=False)
+
+
+Batch = tuple[list["Document"], "Neighbours"]
+
+
+def _found(
+    indexer: Indexer, documents: Iterator[Document], k: int | None, representation: str | None
+) -> Iterator[Batch]:
+    done = duplicates = 0
+    with meter("Searching", 0) as bar:
+        while batch := list(islice(documents, _BATCH)):
+            found = indexer.neighbours(batch, k, representation=representation, store_terms=True)
+            done += len(batch)
+            duplicates += len(found.duplicates)
+            bar.update(done, counted(done, "document"))
+            yield batch, found
+    if duplicates:
+        tell(f"{counted(duplicates, 'neighbour')} with exactly the same text.")
+
+
+def _print(
+    indexer: Indexer, batches: Iterator[Batch], representation: str | None, json: bool
+) -> None:
+    if json:
+        rows = [row for batch in batches for row in _rows(indexer, *batch, representation)]
+        print_json(rows)
+        return
+    for batch in batches:
+        for row in _rows(indexer, *batch, representation):
+            heading = "" if row["id"] == PLAIN_TEXT else f"{row['id']}  {row['title']}"
+            if not row["neighbours"]:
+                tell(f"{heading or 'The text'}: no document shares a term with it.")
+                continue
+            table = [
+                (f"{n['distance']:.3f}", n["id"], n["title"], " ".join(n["terms"]))
+                for n in row["neighbours"]
+            ]
+            columns = [("distance", True), ("id", False), ("title", False), ("terms", False)]
+            print_table(heading, columns, table)
+            typer.echo()
+
+
+def _write(
+    indexer: Indexer, batches: Iterator[Batch], representation: str | None, output: Path
+) -> int:
+    from labelkin.atomic import atomic_text
+    from labelkin.neighbours import Neighbours
+
+    if output.suffix == ".npz":
+        parts = [found for _, found in batches]
+        whole = Neighbours.joined(parts) if parts else indexer.neighbours([])
+        whole.save(output)
+        return len(whole)
+    count = 0
+    with atomic_text(output) as file:
+        for batch in batches:
+            for row in _rows(indexer, *batch, representation):
+                file.write(json_module.dumps(row, ensure_ascii=False) + "\n")
+                count += 1
+    return count
+
+
+def _rows(
+    indexer: Indexer, documents: list[Document], found: Neighbours, representation: str | None
+) -> Iterator[dict[str, Any]]:
+    settings = indexer.config.neighbours
+    search = indexer.search(representation)
+    distances = found.distances(settings.distance, settings.distance_floor)
+    texts = indexer.collection.texts_of(sorted({int(row) for row in found.rows.flat if row >= 0}))
+    for place, document in enumerate(documents):
+        near = []
+        for rank, row in enumerate(map(int, found.rows[place])):
+            if row not in texts:
+                continue
+            matched = search.matched_terms(document, texts[row], _SHOWN_TERMS)
+            near.append(
+                {
+                    "id": texts[row].id,
+                    "title": texts[row].title or texts[row].body[:80],
+                    "distance": round(float(distances[place, rank]), 6),
+                    "score": round(float(found.scores[place, rank]), 4),
+                    "terms": [match.term for match in matched],
+                }
+            )
+        yield {"id": document.id, "title": document.title, "neighbours": near}

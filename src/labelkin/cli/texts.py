@@ -1,0 +1,61 @@
+"""The texts that a command is asked about: a corpus file, plain text, or words on the line."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from labelkin.corpus import Corpus, Document
+
+# The id of a text that has none; no stored document has it.
+PLAIN_TEXT = "-"
+
+
+@contextmanager
+def open_texts(
+    file: Path | None, title: str, text: str, format_name: str | None
+) -> Iterator[tuple[Iterator[Document], Corpus | None]]:
+    """The documents to look at, and the corpus they come from if there is one.
+
+    A file in no known corpus format is taken as one plain text.
+    """
+    from labelkin.corpus import Document
+
+    if title or text:
+        if file is not None:
+            raise typer.BadParameter("give a file, or --title and --text, not both")
+        yield iter([Document(PLAIN_TEXT, title, text)]), None
+        return
+    if file is None:
+        raise typer.BadParameter("give a file, - for standard input, or --title and --text")
+    if str(file) != "-":
+        yield _from_file(file, format_name)
+        return
+    # Standard input can be read only once, but a format is told by looking twice.
+    with tempfile.NamedTemporaryFile(prefix="labelkin-") as copy:
+        shutil.copyfileobj(sys.stdin.buffer, copy)
+        copy.flush()
+        yield _from_file(Path(copy.name), format_name)
+
+
+def _from_file(path: Path, format_name: str | None) -> tuple[Iterator[Document], Corpus | None]:
+    from labelkin.corpus import Document, read_corpus
+    from labelkin.corpus.corpus import is_recognised
+    from labelkin.corpus.source import Source
+    from labelkin.corpus.text import clean_text
+
+    corpus = read_corpus(path, format=format_name)
+    if format_name is None and path.is_file():
+        with Source(path) as source:
+            if source.head.strip() and b"\x00" not in source.head and not is_recognised(source):
+                lines = [line for _, line in source.lines()]
+                return iter([Document(PLAIN_TEXT, body=clean_text("\n".join(lines)))]), None
+    return corpus.documents(), corpus
