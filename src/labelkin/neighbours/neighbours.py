@@ -86,7 +86,7 @@ class Neighbours:
     def load(cls, path: Path, fingerprint: Mapping[str, Any] | None = None) -> Neighbours:
         """Read what `save` wrote; with a `fingerprint`, refuse a set found otherwise."""
         try:
-            with np.load(path, allow_pickle=False) as arrays:
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
                 found = cls(
                     ids=tuple(map(str, arrays["ids"])),
                     rows=arrays["rows"],

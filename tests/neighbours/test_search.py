@@ -1,0 +1,324 @@
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from labelkin.corpus import Document
+from labelkin.demo import demo_documents
+from labelkin.exceptions import CollectionBusyError
+from labelkin.indexer import Indexer
+from labelkin.neighbours import NOBODY, Neighbours, NeighbourSearch
+
+
+@pytest.fixture
+def indexer(tmp_path: Path) -> Iterator[Indexer]:
+    made = Indexer.create(tmp_path / "c", language="en")
+    made.add(demo_documents(300))
+    yield made
+    made.close()
+
+
+def text(identifier: str, words: str, *labels: str) -> Document:
+    return Document(identifier, words, labels=labels, language="en")
+
+
+def ids(indexer: Indexer, found: Neighbours, place: int = 0) -> list[str]:
+    rows = [int(row) for row in found.rows[place] if row != NOBODY]
+    texts = indexer.collection.texts_of(rows)
+    return [texts[row].id for row in rows]
+
+
+def test_the_same_text_is_nearest_at_distance_0(indexer: Indexer) -> None:
+    stored = next(iter(demo_documents(1)))
+    query = Document("copy", stored.title, stored.body, language="en")
+    found = indexer.neighbours([query], 5)
+    assert ids(indexer, found)[0] == stored.id
+    assert found.distances("self")[0, 0] == 0
+    assert (found.distances("self")[0, 1:] > 0.2).all()
+    assert found.duplicates == (("copy", 0),)
+
+
+def test_no_document_is_its_own_neighbour(indexer: Indexer) -> None:
+    documents = list(demo_documents(20))
+    found = indexer.neighbours(documents, 10)
+    for row, near in enumerate(found.rows):
+        assert row not in near
+    assert (found.rows != NOBODY).all()
+    indexer.add([text("twin", documents[0].text, "X")])
+    assert indexer.neighbours(documents[:1], 3).duplicates == (("demo-00001", 300),)
+
+
+def test_scores_fall_and_ties_go_by_row(tmp_path: Path) -> None:
+    with Indexer.create(tmp_path / "t", language="en") as indexer:
+        indexer.add(text(f"d{n}", "sourdough oven dough", "L") for n in range(50))
+        indexer.add([text("best", "sourdough oven dough rye", "L")])
+        found = indexer.neighbours([text("q", "oven rye sourdough")], 7)
+        assert found.rows.tolist() == [[50, 0, 1, 2, 3, 4, 5]]
+        assert (np.diff(found.scores[0]) <= 1e-4).all()
+
+
+def test_only_documents_with_labels_are_neighbours(indexer: Indexer) -> None:
+    indexer.add([text("bare", "quixotic windmill"), text("lab", "quixotic windmill", "X")])
+    assert ids(indexer, indexer.neighbours([text("q", "quixotic windmill")], 5))[0] == "lab"
+    assert "bare" not in ids(indexer, indexer.neighbours([text("q", "quixotic")], 5))
+
+
+def test_changes_are_seen_by_the_next_search_of_anyone(indexer: Indexer) -> None:
+    query = [text("q", "quixotic windmill")]
+    with Indexer.open(indexer.collection.path) as other:
+        assert "new" not in ids(other, other.neighbours(query, 3))
+        indexer.add([text("new", "quixotic windmill", "X")])
+        assert ids(other, other.neighbours(query, 3))[0] == "new"
+        assert ids(indexer, indexer.neighbours(query, 3))[0] == "new"
+        other.add([text("new", "something else entirely", "X")])
+        assert ids(indexer, indexer.neighbours(query, 3))[:1] != ["new"]
+        other.add([text("new", "quixotic windmill", "X")])
+        assert ids(indexer, indexer.neighbours(query, 3))[0] == "new"
+        other.remove(["new"])
+        assert "new" not in ids(indexer, indexer.neighbours(query, 3))
+
+
+def test_a_grown_index_finds_what_a_new_one_finds(tmp_path: Path) -> None:
+    documents = list(demo_documents(200))
+    queries = [Document(f"q{d.id}", d.title, language="en") for d in demo_documents(220)][200:]
+    with Indexer.create(tmp_path / "whole", language="en") as whole:
+        whole.add(documents)
+        expected = whole.neighbours(queries, 10)
+    with Indexer.create(tmp_path / "grown", language="en") as grown:
+        for start in range(0, 200, 40):
+            grown.add(documents[start : start + 40])
+            grown.build()
+        found = grown.neighbours(queries, 10)
+    assert np.array_equal(found.rows, expected.rows)
+    assert found.scores == pytest.approx(expected.scores, rel=1e-4)
+
+
+def test_threads_change_nothing(indexer: Indexer) -> None:
+    queries = [Document(f"q{d.id}", d.title, language="en") for d in demo_documents(100)]
+    results = []
+    for threads in (1, 4):
+        section = indexer.config.neighbours.model_copy(update={"threads": threads})
+        indexer.collection.config = indexer.config.model_copy(update={"neighbours": section})
+        with NeighbourSearch(indexer.collection) as search:
+            results.append(search.search(queries, 10))
+    assert np.array_equal(results[0].rows, results[1].rows)
+    assert np.array_equal(results[0].scores, results[1].scores)
+
+
+def test_pruned_queries_keep_the_strongest_terms(indexer: Indexer) -> None:
+    indexer.add([text("rare", "quixotic windmill", "X")])
+    query = [text("q", "quixotic wheat soil river field season")]
+    section = indexer.config.neighbours.model_copy(update={"max_query_terms": 1})
+    indexer.collection.config = indexer.config.model_copy(update={"neighbours": section})
+    with NeighbourSearch(indexer.collection) as search:
+        found = search.search(query, 5)
+    assert found.rows[0].tolist() == [300, NOBODY, NOBODY, NOBODY, NOBODY]
+
+
+def test_matched_terms(indexer: Indexer) -> None:
+    indexer.add([text("a", "quixotic windmill quixotic rye", "X")])
+    indexer.build()
+    stored = indexer.document("a")
+    assert stored is not None
+    matches = indexer.search().matched_terms(text("q", "quixotic windmill tower"), stored)
+    assert [match.term for match in matches] == ["quixot", "windmil"]
+    assert sum(match.share for match in matches) == pytest.approx(1)
+
+
+def test_fingerprints_tell_states_apart(indexer: Indexer, tmp_path: Path) -> None:
+    before = indexer.neighbours([text("q", "wheat")], 3)
+    before.save(tmp_path / "n.npz")
+    assert Neighbours.load(tmp_path / "n.npz", indexer.search().fingerprint())
+    indexer.remove(["demo-00001"])
+    assert indexer.search().fingerprint() != before.fingerprint
+
+
+def test_an_index_that_is_damaged_or_gone_is_built_anew(indexer: Indexer) -> None:
+    query = [text("q", "wheat storage")]
+    expected = indexer.neighbours(query, 5)
+    folder = indexer.collection.path
+    indexer.close()
+    (index,) = (folder / "indexes").glob("terms-*")
+    (index / "meta.json").write_text("{")
+    with Indexer.open(folder) as again:
+        assert np.array_equal(again.neighbours(query, 5).rows, expected.rows)
+    shutil.rmtree(index)
+    with Indexer.open(folder) as again:
+        assert np.array_equal(again.neighbours(query, 5).rows, expected.rows)
+        assert again.build() == 0
+
+
+def test_a_database_put_back_from_a_backup(tmp_path: Path) -> None:
+    folder = tmp_path / "c"
+    with Indexer.create(folder, language="en") as indexer:
+        indexer.add(demo_documents(50))
+        indexer.build()
+    shutil.copy(folder / "documents.sqlite", tmp_path / "backup")
+    with Indexer.open(folder) as indexer:
+        indexer.add([text("lost", "quixotic windmill", "X")])
+        indexer.build()
+    shutil.copy(tmp_path / "backup", folder / "documents.sqlite")
+    with Indexer.open(folder) as indexer:
+        indexer.add([text("other", "harpsichord", "X")])
+        found = indexer.neighbours([text("q", "quixotic windmill"), text("r", "harpsichord")], 3)
+        assert ids(indexer, found, 0) == []
+        assert ids(indexer, found, 1) == ["other"]
+
+
+def test_a_collection_that_cannot_be_written_to_is_searched(
+    indexer: Indexer, caplog: pytest.LogCaptureFixture
+) -> None:
+    query = [text("q", "quixotic windmill wheat")]
+    indexer.build()
+    indexer.add([text("late", "quixotic windmill", "X")])
+    before = sorted(indexer.collection.path.rglob("*"))
+    with Indexer.open(indexer.collection.path, read_only=True) as reader:
+        assert ids(reader, reader.neighbours(query, 3))[0] == "late"
+        assert "using a temporary copy" in caplog.messages[0]
+        indexer.add([text("later", "quixotic windmill", "X")])
+        assert set(ids(reader, reader.neighbours(query, 3))[:2]) == {"late", "later"}
+    after = sorted(indexer.collection.path.rglob("*"))
+    assert [p for p in after if "indexes" in p.parts] == [p for p in before if "indexes" in p.parts]
+
+
+def test_while_another_process_builds(indexer: Indexer, monkeypatch: pytest.MonkeyPatch) -> None:
+    import fcntl
+
+    monkeypatch.setattr("labelkin.neighbours.term_index.WRITER_PATIENCE_SECONDS", 0.2)
+    query = [text("q", "quixotic windmill wheat")]
+    (index,) = [indexer.search()._index.folder]
+    with index.with_name(f".{index.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(CollectionBusyError, match="another process is building the index"):
+            indexer.neighbours(query, 3)
+    first = ids(indexer, indexer.neighbours(query, 3))
+    with index.with_name(f".{index.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        indexer.add([text("new", "quixotic windmill", "X")])
+        indexer.remove([first[0]])
+        found = ids(indexer, indexer.neighbours(query, 3))
+    # Searched as it was, but never with a document that is gone.
+    assert "new" not in found
+    assert found[:2] == first[1:]
+
+
+BUILD = """
+import sys
+import labelkin.neighbours.term_index as term_index
+from labelkin import Indexer
+term_index._ROWS_A_COMMIT = 1
+with Indexer.open(sys.argv[1]) as indexer:
+    indexer.build(progress=lambda done, total: print(done, flush=True))
+"""
+
+
+def test_killed_while_building(tmp_path: Path) -> None:
+    with Indexer.create(tmp_path / "c", language="en") as indexer:
+        indexer.add(demo_documents(4000))
+    first_rows = []
+    for _ in range(3):
+        process = subprocess.Popen(
+            [sys.executable, "-c", BUILD, str(tmp_path / "c")], stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdout is not None
+        if line := process.stdout.readline():
+            first_rows.append(int(line))
+            time.sleep(0.01)
+            process.send_signal(signal.SIGKILL)
+        process.stdout.close()
+        process.wait()
+    assert len(first_rows) > 1
+    queries = [Document(f"q{d.id}", d.title, language="en") for d in demo_documents(50)]
+    with Indexer.open(tmp_path / "c") as indexer:
+        rest = indexer.build()
+        assert rest < 4000
+        found = indexer.neighbours(queries, 20)
+        shutil.rmtree(tmp_path / "c" / "indexes")
+    with Indexer.open(tmp_path / "c") as indexer:
+        assert indexer.build() == 4000
+        expected = indexer.neighbours(queries, 20)
+    assert np.array_equal(found.rows, expected.rows)
+
+
+HOSTILE = [
+    "",
+    " ",
+    "word",
+    "a",
+    "wheat " * 170_000,
+    "?!.,;:()[]{}<>'\"\\/|@#$%^&*-+=~`",
+    "title:(wheat OR soil)~2^3",
+    "stems:wheat AND NOT row:[0 TO *]",
+    'wheat"~5 +soil -river *:*',
+    "row:5",
+    "key:0",
+    "*",
+    "wh?at*",
+    "/wheat.*/",
+    "wheat\x00soil",
+    "\x00",
+    "\ud800wheat",
+    "مرحبا بالعالم القمح",
+    "שלום עולם",
+    "\u202ewheat\u202c soil",
+    "w\u200bh\u200be\u200ba\u200bt",
+    "\u200b\u200c\u200d\ufeff",
+    "𝔴𝔥𝔢𝔞𝔱",
+    "ｗｈｅａｔ",
+    "🌾🌾🌾",
+    "小麦和土壤的储存",
+    "小麦" * 20_000,
+    "zzzzqqqq xxxxyyyy",
+    "0 1 2 3 4 5 6 7 8 9",
+    "1e308 NaN -inf",
+    "the of and to in",
+    "x" * 1_000_000,
+    "wheat\n" * 5,
+    "\n\n\n",
+    "\t",
+    "a_b_c wheat_soil",
+    "--drop-table; DROP TABLE documents;",
+    "' OR 1=1 --",
+    "${jndi:ldap://x}",
+    "{{7*7}} <%= 7 %>",
+    "<script>alert(1)</script>",
+    "../../../etc/passwd",
+    "%s%s%n %d {0}",
+    "wheat'; wheat",
+    "İstanbul ıssız",
+    "ß SS ẞ",
+    "e\u0301" * 1000,
+    "\U0010ffff wheat",
+    "wheat" + "\u0300" * 5000,
+    "AND OR NOT",
+    "^wheat^2 $soil$",
+    "NULL None undefined",
+]
+
+
+def test_fifty_hostile_texts(indexer: Indexer) -> None:
+    assert len(HOSTILE) >= 50
+    documents = [Document(f"h{n}", body=words) for n, words in enumerate(HOSTILE)]
+    found = indexer.neighbours(documents, 10)
+    assert found.rows.shape == (len(HOSTILE), 10)
+    assert np.isfinite(found.scores).all()
+    distances = found.distances("self")
+    assert ((distances >= 0) & (distances <= 1)).all()
+    by_text = dict(zip(HOSTILE, found.rows.tolist(), strict=True))
+    # What reads like query syntax is words: the same neighbours as the words alone.
+    (alone,) = indexer.neighbours([Document("w", body="title wheat soil")], 10).rows.tolist()
+    assert by_text["title:(wheat OR soil)~2^3"] == alone
+    for nothing in ("", "*", "key:0", "zzzzqqqq xxxxyyyy", "the of and to in"):
+        assert by_text[nothing] == [NOBODY] * 10, nothing
+    wheat = by_text["wheat\n" * 5]
+    assert wheat != [NOBODY] * 10
+    for same in ("ｗｈｅａｔ", "𝔴𝔥𝔢𝔞𝔱", "wheat " * 170_000):
+        assert by_text[same] == wheat

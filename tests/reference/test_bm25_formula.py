@@ -1,0 +1,119 @@
+"""The engine against BM25 computed from its formula, with document lengths kept in one byte.
+
+The formula here is written out on its own, by hand, and shares no code with the package.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from labelkin.corpus import Document
+from labelkin.indexer import Indexer
+from labelkin.neighbours.bm25 import quantised_length
+
+COUNT = 400
+
+
+def one_byte(length: int) -> int:
+    """Lucene's SmallFloat: below 40 as it is, above with the four leading bits, rounded down."""
+    if length < 40:
+        return length
+    above = length - 24
+    shift = above.bit_length() - 4
+    return 24 + ((above >> shift) << shift)
+
+
+def corpus(seed: int, count: int, prefix: str) -> list[Document]:
+    rng = random.Random(seed)
+    words = [f"word{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(500)]
+    weights = [1 / (n + 3) for n in range(500)]
+    return [
+        Document(
+            f"{prefix}{number}",
+            body=" ".join(rng.choices(words, weights, k=rng.randint(1, 300))),
+            language="xx",
+            labels=("L",),
+        )
+        for number in range(count)
+    ]
+
+
+@pytest.fixture(scope="module")
+def indexer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Indexer]:
+    made = Indexer.create(tmp_path_factory.mktemp("reference") / "c")
+    made.add(corpus(1, COUNT, "d"))
+    yield made
+    made.close()
+
+
+def scores_by_formula(query: Document, documents: list[Document]) -> np.ndarray:
+    bags = [Counter(document.body.split()) for document in documents]
+    lengths = [bag.total() for bag in bags]
+    average = sum(lengths) / len(lengths)
+    frequency = Counter(word for bag in bags for word in bag)
+    scores = np.zeros(len(documents))
+    for number, bag in enumerate(bags):
+        for word in set(query.body.split()) & bag.keys():
+            n, tf = frequency[word], bag[word]
+            weight = math.log(1 + (len(bags) - n + 0.5) / (n + 0.5))
+            k = 1.2 * (1 - 0.75 + 0.75 * one_byte(lengths[number]) / average)
+            scores[number] += weight * 2.2 * tf / (tf + k)
+    return scores
+
+
+def test_scores_and_order(indexer: Indexer) -> None:
+    documents = corpus(1, COUNT, "d")
+    queries = corpus(2, 60, "q")
+    found = indexer.neighbours(queries, 50)
+    for place, query in enumerate(queries):
+        expected = scores_by_formula(query, documents)
+        assert found.scores[place] == pytest.approx(expected[found.rows[place]], rel=1e-5)
+        order = np.lexsort((np.arange(COUNT), -np.round(expected / expected.max() * 1e5)))
+        assert found.rows[place].tolist() == order[:50].tolist()
+
+
+def test_own_score_is_what_the_text_scores_as_a_document(indexer: Indexer) -> None:
+    documents = corpus(1, COUNT, "d")
+    copies = [Document(f"copy {d.id}", body=d.body, language="xx") for d in documents[:100]]
+    found = indexer.neighbours(copies, 3)
+    for place, copy in enumerate(copies):
+        own = scores_by_formula(copy, documents)[place]
+        assert found.own_scores[place] == pytest.approx(own, rel=1e-5)
+    # A very short text may be beaten by a longer one, but is itself at 0 all the same.
+    distances = found.distances("self")
+    for place in range(100):
+        if place in found.rows[place]:
+            assert distances[place][found.rows[place] == place] == 0
+
+
+def test_lengths_are_those_that_the_engine_remembers(indexer: Indexer, tmp_path: Path) -> None:
+    lengths = [*range(1, 70), 100, 199, 500, 1000, 4097, 20_000]
+    with Indexer.create(tmp_path / "c") as lengthy:
+        lengthy.add(
+            Document(
+                str(n),
+                body=f"length{'ab'[n % 2]} " + "pad " * (n - 1),
+                labels=("L",),
+                language="xx",
+            )
+            for n in lengths
+        )
+        lengthy.build()
+        searcher = lengthy.search()._up_to_date_searcher()
+        for suffix in "ab":
+            term = searcher._known("stems", f"length{suffix}")
+            assert term is not None
+            hits = searcher._searcher.search(term.query, 100).hits
+            rows = searcher._searcher.fast_field_values("row", [address for _, address in hits])
+            for (_, address), row in zip(hits, rows, strict=True):
+                told = term.query.explain(searcher._searcher, address).to_json()
+                (length,) = re.findall(r'"value": ([\d.]+),\s*"description": "dl,', told)
+                assert float(length) == quantised_length(lengths[row]) == one_byte(lengths[row])
