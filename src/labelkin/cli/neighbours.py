@@ -18,7 +18,7 @@ from labelkin.cli.progress import meter
 from labelkin.cli.texts import PLAIN_TEXT, open_texts
 
 if TYPE_CHECKING:
-    from labelkin.corpus import Document
+    from labelkin.corpus import Corpus, Document
     from labelkin.indexer import Indexer
     from labelkin.neighbours import Neighbours
 
@@ -52,11 +52,11 @@ def neighbours(
         open_texts(file, title, text, format) as (documents, corpus),
         Indexer.open(collection) as indexer,
     ):
-        build_with_progress(indexer, representation)
-        batches = _found(indexer, documents, k, representation)
         if output is None:
-            _print(indexer, batches, representation, json)
+            show_neighbours(indexer, documents, k, representation, json=json)
         else:
+            build_with_progress(indexer, representation)
+            batches = _metered(_found(indexer, documents, k, representation), corpus)
             count = _write(indexer, batches, representation, output)
             tell(f"Wrote the neighbours of {counted(count, 'document')} to {output}.")
     if corpus is not None:
@@ -69,21 +69,35 @@ Batch = tuple[list["Document"], "Neighbours"]
 def _found(
     indexer: Indexer, documents: Iterator[Document], k: int | None, representation: str | None
 ) -> Iterator[Batch]:
-    done = duplicates = 0
-    with meter("Searching", 0) as bar:
-        while batch := list(islice(documents, _BATCH)):
-            found = indexer.neighbours(batch, k, representation=representation, store_terms=True)
-            done += len(batch)
-            duplicates += len(found.duplicates)
-            bar.update(done, counted(done, "document"))
-            yield batch, found
+    duplicates = 0
+    while batch := list(islice(documents, _BATCH)):
+        found = indexer.neighbours(batch, k, representation=representation, store_terms=True)
+        duplicates += len(found.duplicates)
+        yield batch, found
     if duplicates:
         tell(f"{counted(duplicates, 'neighbour')} with exactly the same text.")
 
 
-def _print(
-    indexer: Indexer, batches: Iterator[Batch], representation: str | None, json: bool
+def _metered(batches: Iterator[Batch], corpus: Corpus | None) -> Iterator[Batch]:
+    done = 0
+    with meter("Searching", corpus.bytes_total if corpus else 0) as bar:
+        for batch, found in batches:
+            yield batch, found
+            done += len(batch)
+            bar.update(corpus.bytes_read if corpus else done, counted(done, "document"))
+
+
+def show_neighbours(
+    indexer: Indexer,
+    documents: Iterator[Document],
+    k: int | None,
+    representation: str | None = None,
+    *,
+    json: bool = False,
 ) -> None:
+    """Print the neighbours of each document, as tables or as JSON."""
+    build_with_progress(indexer, representation)
+    batches = _found(indexer, documents, k, representation)
     if json:
         rows = [row for batch in batches for row in _rows(indexer, *batch, representation)]
         print_json(rows)
