@@ -14,7 +14,7 @@ Run = Callable[..., Result]
 
 @pytest.fixture
 def demo(run: Run) -> str:
-    assert run("demo", "demo", "--documents", 200).exit_code == 0
+    assert run("demo", "demo", "--documents", 200, "--json").exit_code == 0
     return "demo"
 
 
