@@ -42,6 +42,17 @@ class Neighbours:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def __getitem__(self, part: slice) -> Neighbours:
+        """The neighbours of some of the documents."""
+        return replace(
+            self,
+            ids=self.ids[part],
+            rows=self.rows[part],
+            scores=self.scores[part],
+            own_scores=self.own_scores[part],
+            duplicates=(),
+        )
+
     @property
     def k(self) -> int:
         """How many neighbours there can be."""

@@ -95,15 +95,7 @@ class LabelSets:
         from scipy.sparse import csr_matrix
 
         rows = np.asarray(rows, dtype=np.int64)
-        lengths = np.zeros(len(rows), dtype=np.int64)
-        begins = np.zeros(len(rows), dtype=np.int64)
-        owners = np.searchsorted(self._firsts, rows, side="right") - 1
-        for number in np.unique(owners):
-            segment = self.segments[number]
-            mine = owners == number
-            local = rows[mine] - segment.first
-            begins[mine] = segment.starts[local]
-            lengths[mine] = segment.starts[local + 1] - begins[mine]
+        begins, lengths, owners = self._spans(rows)
         starts = np.concatenate(([0], np.cumsum(lengths)))
         # The place of every label within its segment: a ragged arange.
         places = np.arange(starts[-1]) - np.repeat(starts[:-1] - begins, lengths)
@@ -115,11 +107,30 @@ class LabelSets:
         ones = np.ones(len(columns), dtype=np.float32)
         return csr_matrix((ones, columns, starts), shape=(len(rows), width))
 
+    def _spans(
+        self, rows: Rows
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Where each row's labels begin in its segment, how many there are, and the segment."""
+        lengths = np.zeros(len(rows), dtype=np.int64)
+        begins = np.zeros(len(rows), dtype=np.int64)
+        owners = np.searchsorted(self._firsts, rows, side="right") - 1
+        for number in np.unique(owners):
+            segment = self.segments[number]
+            mine = owners == number
+            local = rows[mine] - segment.first
+            begins[mine] = segment.starts[local]
+            lengths[mine] = segment.starts[local + 1] - begins[mine]
+        return begins, lengths, owners
+
     def sizes(self) -> npt.NDArray[np.int64]:
         """How many labels each row has."""
         if not self.segments:
             return np.zeros(0, dtype=np.int64)
         return np.concatenate([np.diff(segment.starts) for segment in self.segments])
+
+    def sizes_of(self, rows: Rows) -> npt.NDArray[np.int64]:
+        """How many labels each of `rows` has."""
+        return self._spans(rows)[1]
 
     def frequencies(self, width: int, dropped: Rows) -> npt.NDArray[np.int64]:
         """How often each column occurs, rows in `dropped` left out; a segment at a time."""

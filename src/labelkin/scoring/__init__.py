@@ -1,0 +1,1 @@
+"""From neighbours to ranked labels."""

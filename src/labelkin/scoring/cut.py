@@ -1,0 +1,55 @@
+"""How many of the ranked labels to give: as many as the neighbours have, or those above a bar."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from labelkin.exceptions import ConfigError
+from labelkin.neighbours.neighbours import NOBODY, Neighbours
+from labelkin.scoring.ranking import Ranking
+from labelkin.store.label_sets import LabelSets
+
+CountScheme = Literal["mean", "weighted"]
+COUNT_SCHEMES: tuple[CountScheme, ...] = get_args(CountScheme)
+
+
+def expected_counts(
+    neighbours: Neighbours,
+    weights: npt.NDArray[np.float64],
+    label_sets: LabelSets,
+    scheme: CountScheme = "mean",
+) -> npt.NDArray[np.int64]:
+    """The number of labels each document should get: the rounded mean of its neighbours'.
+
+    `mean` is the paper's; `weighted` weighs the neighbours as their votes are.
+    """
+    if scheme not in COUNT_SCHEMES:
+        raise ConfigError(f"no count scheme {scheme!r}; known: {', '.join(COUNT_SCHEMES)}")
+    there = neighbours.rows != NOBODY
+    sizes = np.zeros(neighbours.rows.shape)
+    sizes[there] = label_sets.sizes_of(neighbours.rows[there])
+    shares = np.where(there, 1.0 if scheme == "mean" else weights, 0.0)
+    totals = shares.sum(1)
+    means = np.divide((sizes * shares).sum(1), totals, out=np.zeros(len(totals)), where=totals > 0)
+    counts: npt.NDArray[np.int64] = np.rint(means).astype(np.int64)
+    return counts
+
+
+def cut(
+    ranking: Ranking,
+    counts: npt.NDArray[np.int64] | None = None,
+    threshold: float | None = None,
+    limit: int | None = None,
+) -> Ranking:
+    """The best labels of each document: no more than its count or `limit`, none below the bar."""
+    keep = np.ones(len(ranking.columns), dtype=bool)
+    if counts is not None:
+        keep &= ranking.ranks < np.repeat(counts, ranking.lengths)
+    if threshold is not None:
+        keep &= ranking.scores >= np.float32(threshold)
+    if limit is not None:
+        keep &= ranking.ranks < limit
+    return ranking.kept(keep)

@@ -1,0 +1,101 @@
+"""Votes: the labels of a document's neighbours, weighed and ranked (classic k-NN).
+
+A label's score is the share of the neighbours that carry it, each weighed by
+
+    majority    1 (the paper's)
+    difference  1 − d
+    square      1 / d², with d not below SQUARE_FLOOR: a duplicate must not outweigh all others
+
+so scores lie in [0, 1]. Equal scores are ordered by the summed similarity of
+the neighbours that carry the label, then by label id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from labelkin.exceptions import ConfigError
+from labelkin.neighbours.neighbours import NOBODY, Neighbours
+from labelkin.scoring.ranking import Ranking
+from labelkin.store.label_sets import LabelSets
+
+Weighting = Literal["majority", "difference", "square"]
+WEIGHTINGS: tuple[Weighting, ...] = get_args(Weighting)
+SQUARE_FLOOR = 0.05
+
+# Documents scored at a time: bounds memory, whatever the size of the batch.
+_CHUNK = 1000
+
+Floats = npt.NDArray[np.float64]
+
+
+def neighbour_weights(distances: npt.NDArray[np.float32], weighting: Weighting) -> Floats:
+    """What the vote of each neighbour weighs, by its distance."""
+    if weighting not in WEIGHTINGS:
+        raise ConfigError(f"no weighting {weighting!r}; known: {', '.join(WEIGHTINGS)}")
+    d = distances.astype(np.float64)
+    if weighting == "majority":
+        return np.ones_like(d)
+    return 1 - d if weighting == "difference" else 1 / np.maximum(d, SQUARE_FLOOR) ** 2
+
+
+def vote(
+    neighbours: Neighbours,
+    weights: Floats,
+    label_sets: LabelSets,
+    label_order: npt.NDArray[np.int64],
+) -> Ranking:
+    """All labels of the neighbours, best first.
+
+    `weights` has the shape of the neighbours; `label_order` gives for each
+    column its place in the order of label ids.
+    """
+    parts = [
+        _vote(chunk, chunk_weights, label_sets, label_order)
+        for chunk, chunk_weights in _chunks(neighbours, weights)
+    ]
+    return Ranking.joined(parts) if parts else Ranking.from_lists([])
+
+
+def _chunks(neighbours: Neighbours, weights: Floats) -> Iterator[tuple[Neighbours, Floats]]:
+    for start in range(0, len(neighbours), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        yield neighbours[part], weights[part]
+
+
+def _vote(
+    neighbours: Neighbours,
+    weights: Floats,
+    label_sets: LabelSets,
+    label_order: npt.NDArray[np.int64],
+) -> Ranking:
+    from scipy.sparse import csr_matrix
+
+    count = len(neighbours)
+    there = neighbours.rows != NOBODY
+    labels = label_sets.matrix(neighbours.rows[there], len(label_order))
+    starts = np.concatenate(([0], np.cumsum(there.sum(1))))
+    voters = np.arange(starts[-1])
+
+    def tally(values: Floats) -> csr_matrix[np.float64]:
+        ballots = csr_matrix((values, voters, starts), shape=(count, len(voters)))
+        tallied = csr_matrix(ballots @ labels)
+        tallied.sort_indices()
+        return tallied
+
+    votes = tally(weights[there])
+    # The same labels in the same order: both products have one entry a label and document.
+    similarity = tally(neighbours.scores[there].astype(np.float64))
+    totals = np.where(there, weights, 0).sum(1)
+    documents = np.repeat(np.arange(count), np.diff(votes.indptr))
+    shares = votes.data / np.maximum(totals[documents], np.finfo(np.float64).tiny)
+    order = np.lexsort((label_order[votes.indices], -similarity.data, -shares, documents))
+    return Ranking(
+        votes.indptr.astype(np.int64),
+        votes.indices[order].astype(np.int32),
+        np.clip(shares[order], 0, 1).astype(np.float32),
+    )
