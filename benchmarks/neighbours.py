@@ -305,8 +305,8 @@ def extrapolation(
         "A power law through the sizes above, not a measurement: "
         f"{1 / cpu:.1f} queries per CPU-second (time per query grows as N^{cpu_slope:.2f}) and "
         f"{1 / wall:.1f} queries per second on two cores; {seconds / 3600:.1f} hours to build "
-        f"(N^{build_slope:.2f}) and {disk / 1000:.1f} GB on disk (N^{disk_slope:.2f}). The generated "
-        "texts may be a hard case: compare mesh47k with the collection of 50,000 above.",
+        f"(N^{build_slope:.2f}) and {disk / 1000:.1f} GB on disk (N^{disk_slope:.2f}). The "
+        "generated texts may be a hard case: compare mesh47k with the collection of 50,000 above.",
         "",
     ]
 
