@@ -1,0 +1,93 @@
+"""Which labels may be suggested: no deprecated ones, and what include and exclude lists say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from labelkin.exceptions import ConfigError
+from labelkin.vocab.concept import Concept
+from labelkin.vocab.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+
+class LabelPolicy:
+    """Turns the labels that documents carry into those that may be suggested.
+
+    A deprecated concept counts as the one that replaced it, or not at all.
+    `include` and `exclude` name concepts (by id or name) or branches: a tree
+    number or notation with everything below it, or a scheme.
+    """
+
+    def __init__(
+        self, vocabulary: Vocabulary, include: Iterable[str] = (), exclude: Iterable[str] = ()
+    ) -> None:
+        self.target = np.array(
+            [_current(vocabulary, column) for column in range(len(vocabulary))], dtype=np.int64
+        )
+        allowed = np.ones(len(vocabulary), dtype=bool)
+        wanted = list(include)
+        if wanted:
+            allowed[:] = False
+            for name in wanted:
+                allowed[_branch(vocabulary, name)] = True
+        for name in exclude:
+            allowed[_branch(vocabulary, name)] = False
+        self.target[(self.target >= 0) & ~allowed[self.target]] = -1
+        self._changes_nothing = bool((self.target == np.arange(len(vocabulary))).all())
+
+    def apply(self, labels: csr_matrix[Any]) -> csr_matrix[Any]:
+        """The same rows with the labels that may be suggested, each once a row."""
+        if self._changes_nothing:
+            return labels
+        from scipy.sparse import csr_matrix
+
+        kept = np.flatnonzero(self.target >= 0)
+        mapping = csr_matrix(
+            (np.ones(len(kept), dtype=np.float32), (kept, self.target[kept])),
+            shape=(len(self.target), len(self.target)),
+        )
+        mapped = csr_matrix(labels @ mapping)
+        mapped.data[:] = 1
+        return mapped
+
+
+def _current(vocabulary: Vocabulary, column: int) -> int:
+    """The concept that stands for this one today; −1 if none does."""
+    seen: set[int] = set()
+    while vocabulary[column].deprecated and column not in seen:
+        seen.add(column)
+        successors = [i for i in vocabulary[column].replaced_by if i in vocabulary]
+        if not successors:
+            return -1
+        column = vocabulary.column(successors[0])
+    return -1 if column in seen else column
+
+
+def _branch(vocabulary: Vocabulary, name: str) -> npt.NDArray[np.int64]:
+    """The columns that an entry of an include or exclude list means."""
+    found = [column for column, concept in enumerate(vocabulary) if _is_below(concept, name)]
+    if not found:
+        resolved = vocabulary.resolve(name).column
+        found = [] if resolved is None else [resolved]
+    if not found:
+        raise ConfigError(
+            f"{name!r} is no concept, notation or scheme of this vocabulary; "
+            "try `labelkin vocab search`"
+        )
+    return np.array(found, dtype=np.int64)
+
+
+def _is_below(concept: Concept, name: str) -> bool:
+    if name in concept.schemes:
+        return True
+    is_category = len(name) == 1 and name.isalpha()
+    return any(
+        place == name or place.startswith(f"{name}.") or (is_category and place.startswith(name))
+        for place in concept.notations
+    )

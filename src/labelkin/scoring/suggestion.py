@@ -1,0 +1,54 @@
+"""A suggested heading and the reasons for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from labelkin.vocab.concept import Concept
+from labelkin.vocab.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True, slots=True)
+class Carrier:
+    """A neighbour that carries a suggested heading, and its share of the heading's score."""
+
+    id: str
+    title: str
+    distance: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A heading for a text: its score in [0, 1], its rank from 1, and who carries it."""
+
+    concept: Concept
+    score: float
+    rank: int
+    carriers: tuple[Carrier, ...]
+    neighbours: int
+
+    @property
+    def reason(self) -> str:
+        """The evidence in one line."""
+        return f"{len(self.carriers)} of {self.neighbours} nearest documents"
+
+
+def fold_broader(suggestions: Sequence[Suggestion], vocabulary: Vocabulary) -> list[Suggestion]:
+    """`suggestions` without headings that a narrower one among them implies."""
+    implied = ancestors((suggestion.concept.id for suggestion in suggestions), vocabulary)
+    kept = [suggestion for suggestion in suggestions if suggestion.concept.id not in implied]
+    return [replace(suggestion, rank=rank) for rank, suggestion in enumerate(kept, start=1)]
+
+
+def ancestors(identifiers: Iterable[str], vocabulary: Vocabulary) -> set[str]:
+    """Everything above the given concepts in the hierarchy."""
+    above: set[str] = set()
+    pending = [parent for identifier in identifiers for parent in vocabulary.broader(identifier)]
+    while pending:
+        identifier = pending.pop()
+        if identifier not in above:
+            above.add(identifier)
+            pending.extend(vocabulary.broader(identifier))
+    return above

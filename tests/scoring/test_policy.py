@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from labelkin.exceptions import ConfigError
+from labelkin.scoring.policy import LabelPolicy
+from labelkin.scoring.suggestion import Suggestion, fold_broader
+from labelkin.vocab import Concept, Vocabulary
+
+
+def allowed(policy: LabelPolicy) -> list[int]:
+    return sorted({int(column) for column in policy.target if column >= 0})
+
+
+def test_deprecated_concepts_count_as_their_replacement(vocabulary: Vocabulary) -> None:
+    from scipy.sparse import csr_matrix
+
+    policy = LabelPolicy(vocabulary)
+    labels = csr_matrix(np.array([[1, 0, 1, 0, 1], [0, 0, 0, 0, 1]], dtype=np.float32))
+    assert policy.apply(labels).toarray().tolist() == [[1, 0, 1, 0, 0], [0, 0, 1, 0, 0]]
+
+
+def test_circles_and_dead_ends() -> None:
+    concepts = [
+        Concept("a", {}, deprecated=True, replaced_by=("b",)),
+        Concept("b", {}, deprecated=True, replaced_by=("a",)),
+        Concept("c", {}, deprecated=True),
+        Concept("d", {}, deprecated=True, replaced_by=("elsewhere", "e")),
+        Concept("e", {}),
+    ]
+    assert LabelPolicy(Vocabulary(concepts)).target.tolist() == [-1, -1, -1, 4, 4]
+
+
+def test_include_and_exclude(vocabulary: Vocabulary) -> None:
+    assert allowed(LabelPolicy(vocabulary, exclude=["Oats"])) == [0, 1, 3]
+    assert allowed(LabelPolicy(vocabulary, include=["A01"])) == [0, 1]
+    assert allowed(LabelPolicy(vocabulary, include=["A"], exclude=["A01.100"])) == [0]
+    assert allowed(LabelPolicy(vocabulary, include=["http://example.org/v"])) == [3]
+    with pytest.raises(ConfigError, match="'Wheat' is no concept, notation or scheme"):
+        LabelPolicy(vocabulary, include=["Wheat"])
+
+
+def test_fold_broader(vocabulary: Vocabulary) -> None:
+    made = [
+        Suggestion(vocabulary[column], 0.5, rank, (), 5)
+        for rank, column in enumerate([0, 2, 1], start=1)
+    ]
+    folded = fold_broader(made, vocabulary)
+    assert [(s.concept.id, s.rank) for s in folded] == [("V3", 1), ("V2", 2)]
