@@ -1,6 +1,10 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -64,3 +68,29 @@ def documents() -> list[Document]:
         Document("d2", "Porridge", "Oats at dawn.", language="en", labels=("oats",)),
         Document("d3", "An empty field", "Nothing grows.", language="en"),
     ]
+
+
+@contextmanager
+def _mounted(path: Path, *options: str) -> Iterator[Callable[..., None]]:
+    """A small file system in memory; the yielded function remounts it with other options."""
+    path.mkdir()
+
+    def mount(*extra: str) -> None:
+        command = ["mount", "-t", "tmpfs", "-o", ",".join((*extra, *options)), "tmpfs", str(path)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            pytest.skip(f"cannot mount a file system here: {done.stderr.strip()}")
+
+    if os.geteuid() != 0 or shutil.which("mount") is None:
+        pytest.skip("needs the right to mount a file system")
+    mount()
+    try:
+        yield mount
+    finally:
+        subprocess.run(["umount", "-l", str(path)], check=True)
+
+
+@pytest.fixture
+def mounted() -> Callable[..., AbstractContextManager[Callable[..., None]]]:
+    """Mount a small file system; skips where that is not allowed."""
+    return _mounted

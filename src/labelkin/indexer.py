@@ -13,6 +13,8 @@ from labelkin.corpus.language import normalise_language
 from labelkin.exceptions import ConfigError
 from labelkin.neighbours import Neighbours, NeighbourSearch
 from labelkin.neighbours.term_index import BuildProgress, indexed_kinds
+from labelkin.scoring.knn import Knn, KnnSettings
+from labelkin.scoring.suggestion import Suggestion, fold_broader
 from labelkin.store.collection import Collection
 from labelkin.store.config import CollectionSection, Config, LabelsSection
 from labelkin.store.info import CollectionInfo, collection_info
@@ -146,6 +148,24 @@ class Indexer:
         `store_terms` keeps the terms of the texts on disk for the next time.
         """
         return self.search(representation).search(documents, k, store_terms=store_terms)
+
+    def suggest(
+        self,
+        documents: Sequence[Document],
+        *,
+        settings: KnnSettings | None = None,
+        representation: str | None = None,
+        fold: bool = False,
+    ) -> list[list[Suggestion]]:
+        """Headings for each document, best first, with the neighbours that carry them.
+
+        `settings` are labelkin.toml's by default; `fold` drops headings that a
+        narrower one among them implies.
+        """
+        knn = Knn(self.collection, settings or KnnSettings.from_config(self.config))
+        found = self.neighbours(documents, knn.settings.k, representation=representation)
+        given = knn.suggestions(found, knn.cut(found, knn.rank(found)))
+        return [fold_broader(one, self.vocabulary) for one in given] if fold else given
 
     def search(self, representation: str | None = None) -> NeighbourSearch:
         """The search by one representation, for more than `neighbours` tells."""

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -79,3 +80,18 @@ def test_nothing_to_look_at(run: Run, demo: str) -> None:
     assert (missing.exit_code, missing.stderr) == (1, "error: x.jsonl: no such file or folder\n")
     Path("empty").touch()
     assert run("neighbours", demo, "empty").exit_code == 1
+
+
+def test_titles_are_shown_as_they_are(run: Run, demo: str) -> None:
+    title = "wheat [/foo] in [in vitro] rust"
+    Path("q.jsonl").write_text(json.dumps({"id": "q1", "title": title}))
+    assert f"q1  {title}" in run("neighbours", demo, "q.jsonl", "-k", 1).stdout
+
+
+def test_bounds_and_damage(run: Run, demo: str) -> None:
+    assert run("neighbours", demo, "--text", "wheat", "-k", 10**12).exit_code == 2
+    packed = gzip.compress(("wheat and soil\n" * 9000).encode())
+    Path("note.txt.gz").write_bytes(packed[: len(packed) // 2])
+    result = run("neighbours", demo, "note.txt.gz")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: note.txt.gz: damaged after line")

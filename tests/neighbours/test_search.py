@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import json
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +15,17 @@ import pytest
 
 from labelkin.corpus import Document
 from labelkin.demo import demo_documents
-from labelkin.exceptions import CollectionBusyError
+from labelkin.exceptions import (
+    CollectionBusyError,
+    CollectionFullError,
+    ConfigError,
+    StaleNeighboursError,
+)
 from labelkin.indexer import Indexer
 from labelkin.neighbours import NOBODY, Neighbours, NeighbourSearch
+from labelkin.neighbours.term_index import IndexState, TermIndex
+
+Mounted = Callable[..., AbstractContextManager[Callable[..., None]]]
 
 
 @pytest.fixture
@@ -120,7 +130,12 @@ def test_pruned_queries_keep_the_strongest_terms(indexer: Indexer) -> None:
     indexer.collection.config = indexer.config.model_copy(update={"neighbours": section})
     with NeighbourSearch(indexer.collection) as search:
         found = search.search(query, 5)
+        same = search.search([text("copy", "quixotic windmill")], 1)
     assert found.rows[0].tolist() == [300, NOBODY, NOBODY, NOBODY, NOBODY]
+    # Measured against what the pruned query itself would score.
+    assert same.rows[0].tolist() == [300]
+    assert same.distances("self")[0, 0] == 0
+    assert same.duplicates == (("copy", 300),)
 
 
 def test_matched_terms(indexer: Indexer) -> None:
@@ -128,7 +143,8 @@ def test_matched_terms(indexer: Indexer) -> None:
     indexer.build()
     stored = indexer.document("a")
     assert stored is not None
-    matches = indexer.search().matched_terms(text("q", "quixotic windmill tower"), stored)
+    query = text("q", "quixotic windmill tower")
+    (matches,) = indexer.search().matched_terms(query, [stored])
     assert [match.term for match in matches] == ["quixot", "windmil"]
     assert sum(match.share for match in matches) == pytest.approx(1)
 
@@ -194,20 +210,172 @@ def test_while_another_process_builds(indexer: Indexer, monkeypatch: pytest.Monk
 
     monkeypatch.setattr("labelkin.neighbours.term_index.WRITER_PATIENCE_SECONDS", 0.2)
     query = [text("q", "quixotic windmill wheat")]
-    (index,) = [indexer.search()._index.folder]
-    with index.with_name(f".{index.name}.lock").open("w") as lock:
+    index = indexer.search()._index.folder
+    with index.with_name(f".{index.name}.write").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(CollectionBusyError, match="another process is building the index"):
             indexer.neighbours(query, 3)
     first = ids(indexer, indexer.neighbours(query, 3))
-    with index.with_name(f".{index.name}.lock").open("w") as lock:
+    with index.with_name(f".{index.name}.write").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         indexer.add([text("new", "quixotic windmill", "X")])
         indexer.remove([first[0]])
-        found = ids(indexer, indexer.neighbours(query, 3))
+        stale = indexer.neighbours(query, 3)
+        found = ids(indexer, stale)
     # Searched as it was, but never with a document that is gone.
     assert "new" not in found
     assert found[:2] == first[1:]
+    # And it does not pass for a set of the newest state.
+    assert stale.fingerprint != indexer.search().fingerprint()
+
+
+def test_a_word_that_only_a_removed_document_had(indexer: Indexer) -> None:
+    stored = next(iter(demo_documents(1)))
+    copy = Document("copy", stored.title, stored.body, language="en")
+    expected = indexer.neighbours([copy], 3)
+    indexer.add([text("z", "quixotic windmill", "X")])
+    indexer.build()
+    indexer.remove(["z"])
+    with Indexer.open(indexer.collection.path) as other:
+        assert ids(other, other.neighbours([text("q", "quixotic")], 3)) == []
+        found = other.neighbours([copy], 3)
+    assert found.own_scores == pytest.approx(expected.own_scores, rel=0.01)
+    assert found.distances()[0, 0] == 0
+    assert found.distances()[0, 1] > 0.2
+
+
+def changed(indexer: Indexer, section: str, **values: object) -> None:
+    old = getattr(indexer.config, section)
+    update = {section: old.model_copy(update=values)}
+    indexer.collection.config = indexer.config.model_copy(update=update)
+
+
+def test_another_index_is_dropped_only_when_nobody_has_it_open(indexer: Indexer) -> None:
+    query = [text("q", "wheat storage")]
+    expected = indexer.neighbours(query, 5)
+    folders = indexer.collection.path / "indexes"
+    with Indexer.open(indexer.collection.path) as other:
+        changed(other, "representation", title_weight=3)
+        other.build()
+        assert len(list(folders.glob("terms-*"))) == 2
+        indexer.add([text("new", "quixotic windmill", "X")])
+        assert ids(indexer, indexer.neighbours([text("q", "quixotic")], 3)) == ["new"]
+        assert np.array_equal(indexer.neighbours(query, 5).rows, expected.rows)
+        indexer.close()
+        other.add([text("newer", "quixotic windmill", "X")])
+        other.build()
+        assert len(list(folders.glob("terms-*"))) == 1
+        assert len(list(folders.glob(".terms-*"))) == 2
+
+
+def test_an_index_of_an_unknown_kind_is_passed_over(indexer: Indexer) -> None:
+    folder = indexer.collection.path / "indexes" / "terms-future"
+    for version in (1, 99):
+        folder.mkdir(parents=True)
+        note = {"kinds": {"dreams": "1"}, "format_version": version, "pending": None}
+        (folder / "labelkin.json").write_text(json.dumps(note))
+        with Indexer.open(indexer.collection.path) as other:
+            assert other.neighbours([text("q", "wheat")], 3).rows[0, 0] != NOBODY
+
+
+def test_damage_that_shows_while_searching(indexer: Indexer) -> None:
+    query = [text("q", "wheat storage")]
+    expected = indexer.neighbours(query, 5)
+    indexer.close()
+    (index,) = (indexer.collection.path / "indexes").glob("terms-*")
+    for path in index.glob("*.term"):
+        content = path.read_bytes()
+        path.write_bytes(bytes(len(content) // 2) + content[len(content) // 2 :])
+    with Indexer.open(indexer.collection.path) as again:
+        assert np.array_equal(again.neighbours(query, 5).rows, expected.rows)
+
+
+def test_a_lost_note_and_a_backup_that_was_put_back(tmp_path: Path) -> None:
+    folder = tmp_path / "c"
+    with Indexer.create(folder, language="en") as indexer:
+        indexer.add(demo_documents(50))
+    shutil.copy(folder / "documents.sqlite", tmp_path / "backup")
+    with Indexer.open(folder) as indexer:
+        indexer.add([text("lost", "quixotic windmill", "X")])
+        notes: list[IndexState] = []
+
+        def lose(index: TermIndex, state: IndexState) -> None:
+            notes.append(state)
+            if state.pending is None:
+                raise KeyboardInterrupt
+            write(index, state)
+
+        write = TermIndex._note
+        with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(TermIndex, "_note", lose)
+            indexer.build()
+        assert [note.pending is None for note in notes] == [False, True]
+    # The commit counts although its note was lost …
+    with Indexer.open(folder) as indexer:
+        assert indexer.build() == 0
+        assert ids(indexer, indexer.neighbours([text("q", "quixotic")], 1)) == ["lost"]
+        shutil.rmtree(folder / "indexes")
+    with (
+        Indexer.open(folder) as indexer,
+        pytest.MonkeyPatch.context() as patch,
+        pytest.raises(KeyboardInterrupt),
+    ):
+        patch.setattr(TermIndex, "_note", lose)
+        indexer.build()
+    # … but not after the database has gone another way.
+    shutil.copy(tmp_path / "backup", folder / "documents.sqlite")
+    with Indexer.open(folder) as indexer:
+        indexer.add([text("other", "harpsichord", "X")])
+        found = indexer.neighbours([text("q", "quixotic"), text("r", "harpsichord")], 3)
+        assert ids(indexer, found, 0) == []
+        assert ids(indexer, found, 1) == ["other"]
+
+
+def test_mixed_batches_are_not_joined(indexer: Indexer) -> None:
+    first = indexer.neighbours([text("q", "wheat")], 3)
+    indexer.add([text("new", "wheat", "X")])
+    with pytest.raises(StaleNeighboursError, match="the collection changed meanwhile"):
+        Neighbours.joined([first, indexer.neighbours([text("q", "wheat")], 3)])
+
+
+def test_k_has_bounds(indexer: Indexer) -> None:
+    with pytest.raises(ConfigError, match="k is 100000000"):
+        indexer.neighbours([text("q", "wheat")], 100_000_000)
+    assert indexer.neighbours([text("q", "wheat")], 0).rows.shape == (1, 0)
+
+
+@pytest.mark.mount
+@pytest.mark.parametrize("behind", [False, True])
+def test_a_read_only_disk(behind: bool, tmp_path: Path, mounted: Mounted) -> None:
+    with mounted(tmp_path / "disk", "size=30m") as mount:
+        folder = tmp_path / "disk" / "c"
+        with Indexer.create(folder, language="en") as indexer:
+            indexer.add(demo_documents(100))
+            indexer.build()
+            if behind:
+                indexer.add([text("late", "quixotic windmill", "X")])
+        mount("remount", "ro")
+        with Indexer.open(folder) as indexer:
+            assert indexer.neighbours([text("q", "wheat")], 3).rows[0, 0] != NOBODY
+            late = ids(indexer, indexer.neighbours([text("q", "quixotic")], 3))
+            assert late == (["late"] if behind else [])
+
+
+@pytest.mark.mount
+def test_a_full_disk_while_building(tmp_path: Path, mounted: Mounted) -> None:
+    with mounted(tmp_path / "disk", "size=4m"):
+        folder = tmp_path / "disk" / "c"
+        with Indexer.create(folder, language="en") as indexer:
+            indexer.add(demo_documents(500))
+            ballast = tmp_path / "disk" / "ballast"
+            with suppress(OSError), ballast.open("wb") as file:
+                while True:
+                    file.write(b"x" * 1000)
+                    file.flush()
+            with pytest.raises(CollectionFullError, match="the disk is full"):
+                indexer.build()
+            ballast.unlink()
+            assert indexer.build() == 500
 
 
 BUILD = """

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -82,3 +83,14 @@ def test_without_permission_to_write(path: Path) -> None:
     cache = TermCache(path, read_only=True)
     assert cache.terms(Words(), DOCUMENTS) == TERMS
     assert not path.exists()
+
+
+def test_an_entry_that_cannot_be_read_is_made_anew(cache: TermCache, path: Path) -> None:
+    words = Words()
+    cache.terms(words, DOCUMENTS)
+    connection = sqlite3.connect(path)
+    connection.execute("UPDATE terms SET terms = x'00'")
+    connection.commit()
+    connection.close()
+    assert cache.terms(words, DOCUMENTS) == TERMS
+    assert words.asked == 6

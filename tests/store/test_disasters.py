@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from labelkin.exceptions import CollectionFullError, CollectionReadOnlyError
 from labelkin.indexer import Indexer
 
 BATCH = 50
+Mounted = Callable[..., AbstractContextManager[Callable[..., None]]]
 
 
 def make_corpus(path: Path, count: int) -> None:
@@ -119,28 +119,8 @@ def test_interrupted_adding_says_how_to_go_on(tmp_path: Path) -> None:
     assert count_documents(folder) % BATCH == 0
 
 
-@contextmanager
-def mounted(path: Path, *options: str) -> Iterator[Callable[..., None]]:
-    """A small file system in memory; the yielded function remounts it with other options."""
-    path.mkdir()
-
-    def mount(*extra: str) -> None:
-        command = ["mount", "-t", "tmpfs", "-o", ",".join((*extra, *options)), "tmpfs", str(path)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            pytest.skip(f"cannot mount a file system here: {done.stderr.strip()}")
-
-    if os.geteuid() != 0 or shutil.which("mount") is None:
-        pytest.skip("needs the right to mount a file system")
-    mount()
-    try:
-        yield mount
-    finally:
-        subprocess.run(["umount", "-l", str(path)], check=True)
-
-
 @pytest.mark.mount
-def test_full_disk(tmp_path: Path) -> None:
+def test_full_disk(tmp_path: Path, mounted: Mounted) -> None:
     with mounted(tmp_path / "small", "size=4m"):
         folder = tmp_path / "small" / "c"
         ballast = tmp_path / "small" / "ballast"
@@ -162,7 +142,7 @@ def test_full_disk(tmp_path: Path) -> None:
 
 
 @pytest.mark.mount
-def test_creating_on_a_full_disk_leaves_nothing(tmp_path: Path) -> None:
+def test_creating_on_a_full_disk_leaves_nothing(tmp_path: Path, mounted: Mounted) -> None:
     with mounted(tmp_path / "tiny", "size=16k"):
         with pytest.raises(CollectionFullError, match="the disk is full"):
             Indexer.create(tmp_path / "tiny" / "c")
@@ -182,7 +162,7 @@ def die_with_an_unfinished_log(folder: Path) -> None:
 
 @pytest.mark.mount
 @pytest.mark.parametrize("log", ["checkpointed", "unfinished", "unfinished without its index"])
-def test_read_only_mount(log: str, tmp_path: Path) -> None:
+def test_read_only_mount(log: str, tmp_path: Path, mounted: Mounted) -> None:
     with mounted(tmp_path / "disk", "size=20m") as mount:
         folder = tmp_path / "disk" / "c"
         with Indexer.create(folder, language="en") as indexer:

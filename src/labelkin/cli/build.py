@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from labelkin.cli.console import counted, print_json, seconds_text, tell
 from labelkin.cli.options import CollectionPath, Json, RepresentationName
 from labelkin.cli.progress import meter
+from labelkin.exceptions import CollectionReadOnlyError
 
 if TYPE_CHECKING:
     from labelkin.indexer import Indexer
@@ -21,6 +22,8 @@ def build(
 
     started = time.monotonic()
     with Indexer.open(collection) as indexer:
+        if indexer.collection.database.read_only:
+            raise CollectionReadOnlyError(f"{collection}: the collection cannot be written to")
         added = build_with_progress(indexer, representation)
         kinds = indexer.info().indexes
     seconds = time.monotonic() - started
@@ -30,7 +33,7 @@ def build(
         new = counted(added, "new document")
         tell(f"Indexed {new} by {', '.join(kinds)} in {seconds_text(seconds)}.")
     else:
-        tell(f"Nothing to do: all documents with labels are indexed by {', '.join(kinds)}.")
+        tell("Nothing to do: all documents with labels are indexed.")
 
 
 def build_with_progress(indexer: Indexer, representation: str | None) -> int:

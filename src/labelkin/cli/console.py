@@ -60,7 +60,8 @@ def print_table(
     title: str, columns: Sequence[tuple[str, bool]], rows: Iterable[Sequence[str]]
 ) -> None:
     """A result for people; columns are (heading, is it a number)."""
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    shown = Text(title) if title else None
+    table = Table(title=shown, title_justify="left", box=None, pad_edge=False, header_style="bold")
     for heading, is_number in columns:
         table.add_column(heading, justify="right" if is_number else "left", overflow="fold")
     for row in rows:

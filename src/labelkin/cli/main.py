@@ -17,6 +17,7 @@ from labelkin.cli.info import info
 from labelkin.cli.init import init
 from labelkin.cli.neighbours import neighbours
 from labelkin.cli.remove import remove
+from labelkin.cli.suggest import suggest
 
 app = typer.Typer(
     cls=ErrorsAsLines,
@@ -24,7 +25,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Subject headings for documents, learned from documents that are already indexed.",
 )
-for verb in (init, add, remove, info, build, neighbours):
+for verb in (init, add, remove, info, build, neighbours, suggest):
     app.command()(verb)
 app.add_typer(vocab.app, name="vocab")
 app.add_typer(corpus.app, name="corpus")

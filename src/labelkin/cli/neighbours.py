@@ -15,7 +15,7 @@ from labelkin.cli.console import counted, print_json, print_table, tell
 from labelkin.cli.exits import exit_after_reading
 from labelkin.cli.options import CollectionPath, CorpusFormat, Json, RepresentationName
 from labelkin.cli.progress import meter
-from labelkin.cli.texts import PLAIN_TEXT, open_texts
+from labelkin.cli.texts import open_texts
 
 if TYPE_CHECKING:
     from labelkin.corpus import Corpus, Document
@@ -35,7 +35,8 @@ def neighbours(
     title: Annotated[str, typer.Option(help="Title of the text.")] = "",
     text: Annotated[str, typer.Option(help="The text itself.")] = "",
     k: Annotated[
-        int | None, typer.Option("-k", min=1, help="How many. Default: as labelkin.toml says.")
+        int | None,
+        typer.Option("-k", min=1, max=10_000, help="How many. Default: as labelkin.toml says."),
     ] = None,
     representation: RepresentationName = None,
     output: Annotated[
@@ -104,7 +105,7 @@ def show_neighbours(
         return
     for batch in batches:
         for row in _rows(indexer, *batch, representation):
-            heading = "" if row["id"] == PLAIN_TEXT else f"{row['id']}  {row['title']}"
+            heading = "" if row["id"] is None else f"{row['id']}  {row['title']}"
             if not row["neighbours"]:
                 tell(f"{heading or 'The text'}: no document shares a term with it.")
                 continue
@@ -145,18 +146,18 @@ def _rows(
     distances = found.distances(settings.distance, settings.distance_floor)
     texts = indexer.collection.texts_of(sorted({int(row) for row in found.rows.flat if row >= 0}))
     for place, document in enumerate(documents):
-        near = []
-        for rank, row in enumerate(map(int, found.rows[place])):
-            if row not in texts:
-                continue
-            matched = search.matched_terms(document, texts[row], _SHOWN_TERMS)
-            near.append(
-                {
-                    "id": texts[row].id,
-                    "title": texts[row].title or texts[row].body[:80],
-                    "distance": round(float(distances[place, rank]), 6),
-                    "score": round(float(found.scores[place, rank]), 4),
-                    "terms": [match.term for match in matched],
-                }
-            )
-        yield {"id": document.id, "title": document.title, "neighbours": near}
+        there = [
+            (rank, row) for rank, row in enumerate(map(int, found.rows[place])) if row in texts
+        ]
+        matched = search.matched_terms(document, [texts[row] for _, row in there], _SHOWN_TERMS)
+        near = [
+            {
+                "id": texts[row].id,
+                "title": texts[row].title or texts[row].body[:80],
+                "distance": round(float(distances[place, rank]), 6),
+                "score": round(float(found.scores[place, rank]), 4),
+                "terms": [match.term for match in terms],
+            }
+            for (rank, row), terms in zip(there, matched, strict=True)
+        ]
+        yield {"id": document.id or None, "title": document.title, "neighbours": near}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from labelkin.corpus import Corpus, Document
 
 # The id of a text that has none; no stored document has it.
-PLAIN_TEXT = "-"
+PLAIN_TEXT = ""
 
 
 @contextmanager
@@ -40,10 +40,11 @@ def open_texts(
         yield _from_file(file, format_name)
         return
     # Standard input can be read only once, but a format is told by looking twice.
-    with tempfile.NamedTemporaryFile(prefix="labelkin-") as copy:
-        shutil.copyfileobj(sys.stdin.buffer, copy)
-        copy.flush()
-        yield _from_file(Path(copy.name), format_name)
+    with tempfile.TemporaryDirectory(prefix="labelkin-") as folder:
+        copy = Path(folder) / "standard-input"
+        with copy.open("wb") as whole:
+            shutil.copyfileobj(sys.stdin.buffer, whole)
+        yield _from_file(copy, format_name)
 
 
 def _from_file(path: Path, format_name: str | None) -> tuple[Iterator[Document], Corpus | None]:
@@ -51,11 +52,15 @@ def _from_file(path: Path, format_name: str | None) -> tuple[Iterator[Document],
     from labelkin.corpus.corpus import is_recognised
     from labelkin.corpus.source import Source
     from labelkin.corpus.text import clean_text
+    from labelkin.exceptions import DamagedFileError
 
     corpus = read_corpus(path, format=format_name)
     if format_name is None and path.is_file():
         with Source(path) as source:
             if source.head.strip() and b"\x00" not in source.head and not is_recognised(source):
-                lines = [line for _, line in source.lines()]
+                try:
+                    lines = [line for _, line in source.lines()]
+                except DamagedFileError as error:
+                    raise DamagedFileError(f"{source.name}: {error}") from error
                 return iter([Document(PLAIN_TEXT, body=clean_text("\n".join(lines)))]), None
     return corpus.documents(), corpus

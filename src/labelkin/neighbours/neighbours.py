@@ -73,7 +73,8 @@ class Neighbours:
             raise ConfigError(f"no distance {kind!r}; known: {', '.join(DISTANCES)}")
         best = self.scores[:, :1] if self.k else np.zeros((len(self), 1), dtype=np.float32)
         scale = self.own_scores[:, None] if kind == "self" else best
-        shares = np.divide(self.scores, scale, out=np.zeros_like(self.scores), where=scale > 0)
+        capped = np.minimum(self.scores, scale)
+        shares = np.divide(capped, scale, out=np.zeros_like(capped), where=scale > 0)
         distances: npt.NDArray[np.float32] = np.clip(1 - shares, 0, 1)
         distances[distances < _ROUNDING] = 0
         np.maximum(distances, np.float32(floor), out=distances)
@@ -108,7 +109,7 @@ class Neighbours:
                         (name, row) for name, row in json.loads(str(arrays["duplicates"]))
                     ),
                 )
-        except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        except (ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile) as error:
             raise DamagedFileError(f"{path}: no neighbour set ({error})") from error
         if fingerprint is not None and dict(fingerprint) != found.fingerprint:
             raise StaleNeighboursError(f"{path}: {_difference(found.fingerprint, fingerprint)}")
@@ -116,7 +117,11 @@ class Neighbours:
 
     @classmethod
     def joined(cls, parts: Sequence[Neighbours]) -> Neighbours:
-        """Batches one after another."""
+        """Batches one after another; all must have been found in the same state."""
+        for part in parts[1:]:
+            if part.fingerprint != parts[0].fingerprint:
+                difference = _difference(parts[0].fingerprint, part.fingerprint)
+                raise StaleNeighboursError(f"the collection changed meanwhile: {difference}")
         return cls(
             ids=tuple(name for part in parts for name in part.ids),
             rows=np.concatenate([part.rows for part in parts]),

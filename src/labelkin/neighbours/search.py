@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from labelkin.corpus.document import Document
-from labelkin.exceptions import CollectionBusyError
+from labelkin.exceptions import CollectionBusyError, ConfigError
+from labelkin.neighbours.engine import IndexDamagedError
 from labelkin.neighbours.neighbours import NOBODY, Neighbours
 from labelkin.neighbours.term_index import BuildProgress, IndexState, TermIndex
 from labelkin.neighbours.term_searcher import TermQuery, TermSearcher
@@ -24,6 +25,7 @@ from labelkin.store.collection import Collection
 
 logger = logging.getLogger(__name__)
 
+MAX_K = 10_000
 # Queries that a thread takes at a time.
 _CHUNK = 16
 
@@ -46,11 +48,11 @@ class NeighbourSearch:
         config = collection.config
         self._collection = collection
         self._settings = config.neighbours
-        self._cache = TermCache(
-            collection.path / "cache" / "terms.sqlite", read_only=collection.database.read_only
-        )
         self.representation = make_representation(
             representation or config.representation.name, config.representation
+        )
+        self._cache = TermCache(
+            collection.path / "cache" / "terms.sqlite", read_only=collection.database.read_only
         )
         self._index = TermIndex(collection, self.representation, self._cache)
         self._searcher: tuple[IndexState, TermSearcher] | None = None
@@ -77,10 +79,15 @@ class NeighbourSearch:
         return self._index.catch_up(progress)
 
     def fingerprint(self) -> dict[str, Any]:
-        """What the neighbours found now depend on."""
+        """What neighbours found in the collection as it is now depend on."""
+        generation = self._collection.generation()
+        return self._fingerprint(generation.number, generation.token)
+
+    def _fingerprint(self, generation: int, token: str) -> dict[str, Any]:
         return {
             "collection": self._collection.manifest.uid,
-            "generation": self._collection.generation().number,
+            "generation": generation,
+            "token": token,
             "representation": self.representation.versions(),
             "engine": "bm25",
             "max_query_terms": self._settings.max_query_terms,
@@ -100,18 +107,31 @@ class NeighbourSearch:
         listed as duplicates. `store_terms` keeps the extracted terms on disk.
         """
         k = self._settings.k if k is None else k
+        if not 0 <= k <= MAX_K:
+            raise ConfigError(f"k is {k}, which is not between 0 and {MAX_K:,}")
+        try:
+            return self._search(documents, k, store_terms)
+        except IndexDamagedError as error:
+            logger.warning("%s; the index is built anew", error)
+            self._index.rebuild()
+            self._searcher = None
+            return self._search(documents, k, store_terms)
+
+    def _search(self, documents: Sequence[Document], k: int, store_terms: bool) -> Neighbours:
         searcher = self._up_to_date_searcher()
-        gone = set(self._collection.tombstones_since(self._index.state.generation))
-        own_rows = self._collection.rows_of([document.id for document in documents])
-        queries = self._queries(searcher, documents, store_terms)
-        limit = self._settings.max_query_terms
+        state = self._index.state
+        with self._collection.database.snapshot():
+            gone = set(self._collection.tombstones_since(state.generation))
+            own_rows = self._collection.rows_of([document.id for document in documents])
+        texts = [self._prepared(document) for document in documents]
+        queries = self._queries(searcher, texts, store_terms)
 
         def work(chunk: slice) -> list[Found]:
             found = []
             for query, document in zip(queries[chunk], documents[chunk], strict=True):
                 own = own_rows.get(document.id)
                 without = gone if own is None else gone | {own}
-                found.append(searcher.nearest(query.strongest(limit), k, without))
+                found.append(searcher.nearest(query.queries, k, without))
             return found
 
         rows = np.full((len(documents), k), NOBODY, dtype=np.int64)
@@ -128,24 +148,23 @@ class NeighbourSearch:
             rows=rows,
             scores=scores,
             own_scores=np.array([query.own_score for query in queries], dtype=np.float32),
-            fingerprint=self.fingerprint(),
+            fingerprint=self._fingerprint(state.generation, state.token),
         )
-        return replace(neighbours, duplicates=self._duplicates(documents, neighbours))
+        return replace(neighbours, duplicates=self._duplicates(texts, neighbours))
 
     def matched_terms(
-        self, document: Document, neighbour: Document, limit: int = 5
-    ) -> list[MatchedTerm]:
-        """The terms that bring a document of the collection near to another, strongest first."""
-        searcher = self._up_to_date_searcher()
-        pair = [self._in_its_language(document), neighbour]
-        found: list[MatchedTerm] = []
+        self, document: Document, neighbours: Sequence[Document], limit: int = 5
+    ) -> list[list[MatchedTerm]]:
+        """For each neighbour the terms that bring it near to `document`, strongest first."""
+        searcher = self._searcher[1] if self._searcher else self._up_to_date_searcher()
+        texts = [self._prepared(document), *neighbours]
+        found: list[list[MatchedTerm]] = [[] for _ in neighbours]
         for kind in self.representation.kinds:
-            ours, theirs = self._cache.terms(kind, pair, store=False)
-            shares = searcher.contributions(kind.name, ours, theirs)
-            found += [MatchedTerm(kind.name, term, share) for term, share in shares.items()]
-        total = sum(match.share for match in found) or 1.0
-        found.sort(key=lambda match: (-match.share, match.term))
-        return [replace(match, share=match.share / total) for match in found[:limit]]
+            ours, *of_all = self._cache.terms(kind, texts, store=False)
+            for matches, theirs in zip(found, of_all, strict=True):
+                shares = searcher.contributions(kind.name, ours, theirs)
+                matches += [MatchedTerm(kind.name, term, share) for term, share in shares.items()]
+        return [_strongest(matches, limit) for matches in found]
 
     def _up_to_date_searcher(self) -> TermSearcher:
         try:
@@ -155,21 +174,22 @@ class NeighbourSearch:
                 raise
             logger.warning("%s; searching without the newest documents", error)
         if self._searcher is None or self._searcher[0] != self._index.state:
-            self._searcher = (self._index.state, TermSearcher(self._index.index))
+            searcher = TermSearcher(self._index.index, self._index.folder)
+            self._searcher = (self._index.state, searcher)
         return self._searcher[1]
 
     def _queries(
-        self, searcher: TermSearcher, documents: Sequence[Document], store_terms: bool
+        self, searcher: TermSearcher, texts: Sequence[Document], store_terms: bool
     ) -> list[TermQuery]:
-        texts = [self._in_its_language(document) for document in documents]
         queries = [TermQuery() for _ in texts]
         for kind in self.representation.kinds:
             of_all = self._cache.terms(kind, texts, store=store_terms)
             for query, terms in zip(queries, of_all, strict=True):
                 searcher.extend(query, kind.name, terms)
-        return queries
+        return [query.strongest(self._settings.max_query_terms) for query in queries]
 
-    def _in_its_language(self, document: Document) -> Document:
+    def _prepared(self, document: Document) -> Document:
+        """The document as it would be stored: not too long, and with a language."""
         cut = document.cut(self._collection.config.documents.max_characters)
         return self._collection.in_its_language(cut)
 
@@ -188,3 +208,9 @@ class NeighbourSearch:
             for place, row in pairs
             if row in texts and texts[row].text == documents[place].text
         )
+
+
+def _strongest(matches: list[MatchedTerm], limit: int) -> list[MatchedTerm]:
+    total = sum(match.share for match in matches) or 1.0
+    ordered = sorted(matches, key=lambda match: (-match.share, match.term))
+    return [replace(match, share=match.share / total) for match in ordered[:limit]]

@@ -2,8 +2,12 @@
 
 One field per kind of term, so that a representation is a choice of fields. The
 index holds the documents that have labels, each under its row. It is a derived
-store: it remembers the generation it reflects and applies what it has missed
-from the database, so a crash costs nothing but the time to catch up.
+store: it notes the generation it reflects and applies what it has missed from
+the database, so a crash costs nothing but the time to catch up.
+
+    indexes/terms-XXXX/          the engine's files and, in labelkin.json, the note
+    indexes/.terms-XXXX.write    locked by whoever catches up
+    indexes/.terms-XXXX.open     locked, shared, by whoever has the index open
 """
 
 from __future__ import annotations
@@ -13,7 +17,6 @@ import json
 import logging
 import shutil
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -23,9 +26,17 @@ from typing import TYPE_CHECKING
 from labelkin.atomic import atomic_text
 from labelkin.corpus.document import Document
 from labelkin.exceptions import CollectionBusyError
+from labelkin.neighbours.engine import (
+    KEY,
+    ROW,
+    IndexDamagedError,
+    engine_errors_explained,
+    open_index,
+)
+from labelkin.neighbours.locks import FileLock
 from labelkin.represent.cache import TermCache
 from labelkin.represent.kind import TermKind
-from labelkin.represent.representation import Representation
+from labelkin.represent.representation import KINDS, Representation, make_representation
 from labelkin.store.collection import Collection, Generation, folder_errors_explained
 from labelkin.store.database import WRITER_PATIENCE_SECONDS
 
@@ -34,12 +45,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-ROW = "row"
-KEY = "key"
 _PREFIX = "terms-"
-_STATE_NAME = "labelkin.json"
+_NOTE_NAME = "labelkin.json"
 _FORMAT_VERSION = 1
 _ROWS_A_COMMIT = 100_000
+_LINK_ATTEMPTS = 5
 # Larger means fewer segments after a build, and faster searches.
 _WRITER_BYTES = 256_000_000
 _LITTLE_WRITER_BYTES = 30_000_000
@@ -49,12 +59,17 @@ BuildProgress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class IndexState:
-    """How far an index has come: all rows before `next_row`, all removals up to `generation`."""
+    """How far an index has come: all rows before `next_row`, all removals up to `generation`.
+
+    `pending` is set just before a commit: rows beyond `next_row` that the index
+    turns out to have belong to that generation.
+    """
 
     kinds: dict[str, str]
     next_row: int = 0
     generation: int = 0
     token: str = ""
+    pending: tuple[int, str] | None = None
     format_version: int = _FORMAT_VERSION
 
 
@@ -69,14 +84,21 @@ class TermIndex:
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self.kinds = _kinds_to_index(collection, representation)
         self._versions = {kind.name: kind.version for kind in self.kinds}
-        self.folder = collection.path / "indexes" / _folder_name(self._versions)
-        self.state = _read_state(self.folder, self._versions)
-        self.index = self._open()
+        self._home = collection.path / "indexes" / _folder_name(self._versions)
+        self.folder = self._home
+        self._open_lock = FileLock(_beside(self._home, "open"), shared=True)
+        if not collection.database.read_only:
+            with folder_errors_explained(collection.path):
+                self._home.parent.mkdir(exist_ok=True)
+        self._open_lock.take(WRITER_PATIENCE_SECONDS)
+        self.index, self.state = self._open()
 
     def close(self) -> None:
         """Let go of the files."""
+        self._open_lock.release()
         if self._temporary is not None:
             self._temporary.cleanup()
+            self._temporary = None
 
     def is_behind(self) -> bool:
         """Whether the database has changes that the index has not."""
@@ -92,58 +114,157 @@ class TermIndex:
         """
         if not self.is_behind():
             return 0
-        if self._collection.database.read_only and self._temporary is None:
+        if self._collection.database.read_only:
             # Its owner may have brought it up to date meanwhile.
-            self.index = self._open()
+            self.index, self.state = self._open()
             if not self.is_behind():
                 return 0
-        with self._writing() as generation:
-            added = self._remove_and_add(generation, progress)
+            logger.warning(
+                "%s: the index is not up to date and cannot be written to; using a temporary copy",
+                self._collection.path,
+            )
+        with self._writing() as generation, folder_errors_explained(self._collection.path):
+            try:
+                added = self._apply(generation, progress)
+            except IndexDamagedError as error:
+                logger.warning("%s; the index is built anew", error)
+                self.index, self.state = self._start_over()
+                added = self._apply(generation, progress)
         self._drop_other_indexes()
         return added
 
-    def _open(self) -> tantivy.Index:
-        self.state = _read_state(self.folder, self._versions)
-        if self._collection.database.read_only and self.is_behind():
-            self._move_to_temporary_copy()
-        with folder_errors_explained(self._collection.path):
-            self.folder.mkdir(parents=True, exist_ok=True)
-            index = _open(self.folder, list(self._versions))
-        self.state = _read_state(self.folder, self._versions)
-        return index
+    def rebuild(self) -> None:
+        """Make the index anew from the documents, because it turned out to be damaged."""
+        with self._writing() as generation, folder_errors_explained(self._collection.path):
+            self.index, self.state = self._start_over()
+            self._apply(generation, None)
 
-    def _remove_and_add(self, generation: Generation, progress: BuildProgress | None) -> int:
-        todo = generation.next_row - self.state.next_row
-        done = IndexState(self._versions, generation.next_row, generation.number, generation.token)
+    def _open(self) -> tuple[tantivy.Index, IndexState]:
+        if self._collection.database.read_only:
+            return self._open_linked()
+        with folder_errors_explained(self._collection.path):
+            self.folder.mkdir(exist_ok=True)
+            state = _read_note(self.folder, self._versions)
+            try:
+                return open_index(self.folder, list(self._versions)), state
+            except IndexDamagedError as error:
+                with self._write_lock():
+                    logger.warning("%s; the index is built anew", error)
+                    return self._start_over()
+
+    def _open_linked(self) -> tuple[tantivy.Index, IndexState]:
+        """The index through links in a temporary folder: the engine wants to write lock files."""
+        if self._temporary is None:
+            self._temporary = tempfile.TemporaryDirectory(
+                prefix="labelkin-", ignore_cleanup_errors=True
+            )
+        for _ in range(_LINK_ATTEMPTS):
+            self.folder = Path(tempfile.mkdtemp(dir=self._temporary.name))
+            try:
+                if (self._home / "meta.json").exists():
+                    _link_files(self._home, self.folder)
+                state = _read_note(self.folder, self._versions)
+                index = open_index(self.folder, list(self._versions))
+                with engine_errors_explained(self.folder):
+                    index.searcher()
+                return index, state
+            except (FileNotFoundError, IndexDamagedError):
+                # Its owner merged files while we looked; if it is damaged, start from nothing.
+                continue
+        self.folder = Path(tempfile.mkdtemp(dir=self._temporary.name))
+        return open_index(self.folder, list(self._versions)), IndexState(self._versions)
+
+    @contextmanager
+    def _write_lock(self) -> Iterator[None]:
+        with FileLock(_beside(self.folder, "write")) as lock:
+            if not lock.take(WRITER_PATIENCE_SECONDS):
+                raise CollectionBusyError(
+                    f"{self._collection.path}: another process is building the index; "
+                    "try again when it is done"
+                )
+            yield
+
+    @contextmanager
+    def _writing(self) -> Iterator[Generation]:
+        """Hold the index's own lock, with the state that its last holder left."""
+        with self._write_lock():
+            try:
+                self.state = self._state_on_disk()
+            except IndexDamagedError as error:
+                logger.warning("%s; the index is built anew", error)
+                self.index, self.state = self._start_over()
+            yield self._collection.generation()
+
+    def _state_on_disk(self) -> IndexState:
+        """The state as noted, put right if a crash came between a commit and its note.
+
+        Raises IndexDamagedError where the index holds what the database does not know.
+        """
+        import tantivy
+
+        state = _read_note(self.folder, self._versions)
+        with engine_errors_explained(self.folder):
+            if not (self.folder / "meta.json").exists():
+                raise IndexDamagedError(f"{self.folder}: the index is gone")
+            # Opened anew: someone may have started over in the same place.
+            self.index = open_index(self.folder, list(self._versions))
+            searcher = self.index.searcher()
+            newest = -1
+            if searcher.num_docs:
+                every = tantivy.Query.all_query()
+                hits = searcher.search(every, 1, count=False, order_by_field=ROW).hits
+                newest = int(hits[0][0])
+        known = self._collection.knows(state.generation, state.token)
+        if newest >= state.next_row:
+            known = known and state.pending is not None and self._collection.knows(*state.pending)
+            state = replace(state, next_row=newest + 1)
+        if not known:
+            raise IndexDamagedError(f"{self.folder}: the database has gone another way")
+        return state
+
+    def _start_over(self) -> tuple[tantivy.Index, IndexState]:
+        with folder_errors_explained(self._collection.path):
+            shutil.rmtree(self.folder, ignore_errors=True)
+            self.folder.mkdir(exist_ok=True)
+        return open_index(self.folder, list(self._versions)), IndexState(self._versions)
+
+    def _apply(self, generation: Generation, progress: BuildProgress | None) -> int:
+        first = self.state.next_row
+        todo = generation.next_row - first
         done = IndexState(self._versions, generation.next_row, generation.number, generation.token)
         heap = _WRITER_BYTES if todo > 1000 else _LITTLE_WRITER_BYTES
-        # One thread gives the same order, and so the same index, every time.
-        writer = self.index.writer(heap_size=heap, num_threads=1)
-        try:
-            for row in self._collection.tombstones_since(self.state.generation):
-                writer.delete_documents_by_term(KEY, str(row))
-            first, added, uncommitted = self.state.next_row, 0, 0
-            for page in self._collection.labelled_texts(first, generation.next_row):
-                for document in self._documents(page):
-                    writer.add_document(document)
-                added += len(page)
-                uncommitted += len(page)
-                if uncommitted >= _ROWS_A_COMMIT:
-                    self._commit(writer, replace(done, next_row=page[-1][0] + 1))
-                    uncommitted = 0
-                if progress is not None:
-                    progress(page[-1][0] + 1 - first, todo)
-            self._commit(writer, done)
-        finally:
-            writer.wait_merging_threads()
-        self.index.reload()
+        added = uncommitted = 0
+        with engine_errors_explained(self.folder):
+            # One thread gives the same order, and so the same index, every time.
+            writer = self.index.writer(heap_size=heap, num_threads=1)
+            try:
+                for row in self._collection.tombstones_since(self.state.generation):
+                    writer.delete_documents_by_term(KEY, str(row))
+                for page in self._collection.labelled_texts(first, generation.next_row):
+                    for document in self._documents(page):
+                        writer.add_document(document)
+                    added += len(page)
+                    uncommitted += len(page)
+                    if uncommitted >= _ROWS_A_COMMIT:
+                        self._commit(writer, replace(done, next_row=page[-1][0] + 1))
+                        uncommitted = 0
+                    if progress is not None:
+                        progress(page[-1][0] + 1 - first, todo)
+                self._commit(writer, done)
+            finally:
+                writer.wait_merging_threads()
+            self.index.reload()
         return added
 
     def _commit(self, writer: tantivy.IndexWriter, state: IndexState) -> None:
+        self._note(replace(self.state, pending=(state.generation, state.token)))
         writer.commit()
+        self._note(state)
+
+    def _note(self, state: IndexState) -> None:
+        with atomic_text(self.folder / _NOTE_NAME) as file:
+            json.dump(asdict(state), file)
         self.state = state
-        with atomic_text(self.folder / _STATE_NAME) as file:
-            json.dump(asdict(self.state), file)
 
     def _documents(self, page: Sequence[tuple[int, Document]]) -> Iterator[tantivy.Document]:
         import tantivy
@@ -158,81 +279,31 @@ class TermIndex:
                 document.add_text(name, " ".join(of_all[number]))
             yield document
 
-    @contextmanager
-    def _writing(self) -> Iterator[Generation]:
-        """Hold the index's own lock, with the state that its last holder left."""
-        deadline = time.monotonic() + WRITER_PATIENCE_SECONDS
-        lock = self.folder.with_name(f".{self.folder.name}.lock")
-        with folder_errors_explained(self._collection.path), lock.open("w") as file:
-            while not _lock(file.fileno()):
-                if time.monotonic() > deadline:
-                    raise CollectionBusyError(
-                        f"{self._collection.path}: another process is building the index; "
-                        "try again when it is done"
-                    )
-                time.sleep(0.05)
-            self.index.reload()
-            self.state = self._state_on_disk()
-            if not self._collection.knows(self.state.generation, self.state.token):
-                # The database was put back from a backup and has gone another way since.
-                self.index, self.state = self._start_over(), IndexState(self._versions)
-            yield self._collection.generation()
-
-    def _start_over(self) -> tantivy.Index:
-        shutil.rmtree(self.folder)
-        self.folder.mkdir()
-        return _open(self.folder, list(self._versions))
-
-    def _state_on_disk(self) -> IndexState:
-        """The state as written, put right if a crash came between a commit and its note."""
-        import tantivy
-
-        state = _read_state(self.folder, self._versions)
-        searcher = self.index.searcher()
-        if searcher.num_docs:
-            newest = searcher.search(
-                tantivy.Query.all_query(), 1, count=False, order_by_field=ROW
-            ).hits[0][0]
-            if newest >= state.next_row:
-                return replace(state, next_row=int(newest) + 1)
-        return state
-
-    def _move_to_temporary_copy(self) -> None:
-        """A collection that cannot be written to is caught up with elsewhere."""
-        self._temporary = tempfile.TemporaryDirectory(prefix="labelkin-")
-        copy = Path(self._temporary.name) / self.folder.name
-        if self.folder.is_dir():
-            shutil.copytree(self.folder, copy)
-        logger.warning(
-            "%s: the index is not up to date and cannot be written to; using a temporary copy",
-            self._collection.path,
-        )
-        self.folder = copy
-
     def _drop_other_indexes(self) -> None:
-        """Remove indexes that this one makes superfluous."""
-        if self._temporary is None:
-            for other in self.folder.parent.glob(f"{_PREFIX}*"):
-                if other != self.folder:
+        """Remove indexes that this one makes superfluous, unless someone has them open."""
+        if self._temporary is not None:
+            return
+        for other in self._home.parent.glob(f"{_PREFIX}*"):
+            if other == self._home:
+                continue
+            with FileLock(_beside(other, "open")) as lock:
+                if lock.take():
                     shutil.rmtree(other, ignore_errors=True)
+                    for kind in ("open", "write"):
+                        _beside(other, kind).unlink(missing_ok=True)
 
 
 def indexed_kinds(collection: Collection) -> list[str]:
     """Names of the kinds of terms that are indexed, for people."""
-    names: set[str] = set()
-    for state in _states(collection):
-        names.update(state.kinds)
-    return sorted(names)
+    return sorted({name for state in _states(collection) for name in state.kinds})
 
 
 def _kinds_to_index(collection: Collection, wanted: Representation) -> tuple[TermKind, ...]:
     """The kinds that are wanted, and those that are indexed already and still current."""
-    from labelkin.represent.representation import make_representation
-
     kinds = {kind.name: kind for kind in wanted.kinds}
     for state in _states(collection):
         for name, version in state.kinds.items():
-            if name not in kinds:
+            if name not in kinds and name in KINDS:
                 (kind,) = make_representation(name, collection.config.representation).kinds
                 if kind.version == version:
                     kinds[name] = kind
@@ -240,22 +311,32 @@ def _kinds_to_index(collection: Collection, wanted: Representation) -> tuple[Ter
 
 
 def _states(collection: Collection) -> list[IndexState]:
-    found = []
-    for folder in sorted((collection.path / "indexes").glob(f"{_PREFIX}*")):
-        try:
-            content = json.loads((folder / _STATE_NAME).read_text(encoding="utf-8"))
-            found.append(IndexState(**content))
-        except (OSError, ValueError, TypeError):
-            continue
-    return found
+    folders = sorted((collection.path / "indexes").glob(f"{_PREFIX}*"))
+    found = [_read_note(folder, {}) for folder in folders]
+    return [state for state in found if state.kinds]
 
 
-def _read_state(folder: Path, kinds: dict[str, str]) -> IndexState:
+def _read_note(folder: Path, kinds: dict[str, str]) -> IndexState:
+    """What the index notes of itself; the state of an empty one where it notes nothing usable."""
     try:
-        content = json.loads((folder / _STATE_NAME).read_text(encoding="utf-8"))
+        content = json.loads((folder / _NOTE_NAME).read_text(encoding="utf-8"))
+        if content["format_version"] != _FORMAT_VERSION:
+            return IndexState(kinds)
+        if content["pending"] is not None:
+            content["pending"] = tuple(content["pending"])
         return IndexState(**content)
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, KeyError):
         return IndexState(kinds)
+
+
+def _link_files(home: Path, folder: Path) -> None:
+    """Copy what changes and link what does not; the note first, so that it claims no more."""
+    for name in (_NOTE_NAME, "meta.json", ".managed.json"):
+        if (home / name).exists():
+            shutil.copyfile(home / name, folder / name)
+    for path in home.iterdir():
+        if not (folder / path.name).exists() and path.suffix != ".lock":
+            (folder / path.name).symlink_to(path.absolute())
 
 
 def _folder_name(versions: dict[str, str]) -> str:
@@ -263,32 +344,5 @@ def _folder_name(versions: dict[str, str]) -> str:
     return _PREFIX + hashlib.blake2b(content.encode(), digest_size=4).hexdigest()
 
 
-def _open(folder: Path, fields: Sequence[str]) -> tantivy.Index:
-    """The index in `folder`, or an empty one; a damaged one is made anew."""
-    import tantivy
-
-    builder = tantivy.SchemaBuilder()
-    # Signed: an unsigned fast field brings the indexing thread down.
-    builder.add_integer_field(ROW, fast=True, indexed=True)
-    # A string: deleting by a number deletes nothing.
-    builder.add_text_field(KEY, tokenizer_name="raw", index_option="basic")
-    for field in fields:
-        builder.add_text_field(field, tokenizer_name="whitespace", index_option="freq")
-    schema = builder.build()
-    try:
-        return tantivy.Index(schema, path=str(folder))
-    except ValueError as error:
-        logger.warning("%s: %s; the index is built anew", folder, error)
-        shutil.rmtree(folder)
-        folder.mkdir()
-        return tantivy.Index(schema, path=str(folder))
-
-
-def _lock(descriptor: int) -> bool:
-    import fcntl
-
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+def _beside(folder: Path, kind: str) -> Path:
+    return folder.with_name(f".{folder.name}.{kind}")

@@ -7,13 +7,14 @@ from collections import Counter
 from collections.abc import Collection as Container
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from labelkin.neighbours.bm25 import FieldStatistics, idf
-from labelkin.neighbours.term_index import ROW
+from labelkin.neighbours.engine import ROW, engine_errors_explained
 
 if TYPE_CHECKING:
     import tantivy
@@ -45,18 +46,21 @@ class TermQuery:
         """What the text would score as a document of the index."""
         return sum(self.shares)
 
-    def strongest(self, count: int) -> list[tantivy.Query]:
-        """The `count` most informative terms, all of them for 0."""
+    def strongest(self, count: int) -> TermQuery:
+        """The query with its `count` most informative terms, all of them for 0."""
         if not count or len(self.queries) <= count:
-            return self.queries
-        order = sorted(range(len(self.shares)), key=lambda place: -self.shares[place])
-        return [self.queries[place] for place in order[:count]]
+            return self
+        order = sorted(range(len(self.shares)), key=lambda place: -self.shares[place])[:count]
+        return TermQuery(
+            [self.shares[place] for place in order], [self.queries[place] for place in order]
+        )
 
 
 class TermSearcher:
     """A reader of the index as it was when this was made. Safe to share between threads."""
 
-    def __init__(self, index: tantivy.Index) -> None:
+    def __init__(self, index: tantivy.Index, folder: Path) -> None:
+        self._folder = folder
         self._schema = index.schema
         self._searcher = index.searcher()
         self._terms: dict[tuple[str, str], KnownTerm | None] = {}
@@ -103,17 +107,17 @@ class TermSearcher:
         query = tantivy.Query.boolean_query([(should, part) for part in queries])
         limit = k + len(without) + _TIE_MARGIN
         while True:
-            hits = self._searcher.search(query, limit, count=False).hits
-            rows = np.array(
-                self._searcher.fast_field_values(ROW, [address for _, address in hits]),
-                dtype=np.int64,
-            )
+            with engine_errors_explained(self._folder):
+                hits = self._searcher.search(query, limit, count=False).hits
+                values = self._searcher.fast_field_values(ROW, [address for _, address in hits])
+            rows = np.array(values, dtype=np.int64)
             scores = np.array([score for score, _ in hits], dtype=np.float32)
             exhausted = len(hits) < limit
             if without:
                 kept = ~np.isin(rows, list(without))
                 rows, scores = rows[kept], scores[kept]
-            ranks = np.round(scores / (scores[0] * _TIE)) if len(scores) else scores
+            best = float(scores[0]) if len(scores) else 0.0
+            ranks = np.round(scores / (best * _TIE)) if best > 0 else scores
             # A tie that reaches past the last hit may hide a smaller row.
             if exhausted or (len(ranks) > k and ranks[k - 1] != ranks[-1]):
                 break
@@ -129,28 +133,35 @@ class TermSearcher:
         import tantivy
 
         found = None
-        frequency = self._searcher.doc_freq(field_name, term)
-        if frequency:
-            query = tantivy.Query.term_query(self._schema, field_name, term, index_option="freq")
-            if field_name not in self._statistics:
-                self._statistics[field_name] = self._ask_statistics(query)
-            found = KnownTerm(query, idf(self._statistics[field_name].documents, frequency))
+        with engine_errors_explained(self._folder):
+            frequency = self._searcher.doc_freq(field_name, term)
+            if frequency:
+                query = tantivy.Query.term_query(
+                    self._schema, field_name, term, index_option="freq"
+                )
+                if field_name not in self._statistics:
+                    self._ask_statistics(field_name, query)
+                statistics = self._statistics.get(field_name)
+                if statistics is not None:
+                    found = KnownTerm(query, idf(statistics.documents, frequency))
         if len(self._terms) >= _MOST_KNOWN_TERMS:
             self._terms.clear()
         self._terms[key] = found
         return found
 
-    def _ask_statistics(self, query: tantivy.Query) -> FieldStatistics:
-        """N and the average length, which the engine tells only when it explains a score."""
+    def _ask_statistics(self, field_name: str, query: tantivy.Query) -> None:
+        """N and the average length, which the engine tells only when it explains a score.
+
+        A term that only deleted documents had explains nothing; the next one will.
+        """
         hits = self._searcher.search(query, 1, count=False).hits
-        if not hits:
-            # Only deleted documents had the term; any value will do for one that finds nothing.
-            return FieldStatistics(max(self._searcher.num_docs, 1), 1.0)
-        values = dict(_leaves(json.loads(query.explain(self._searcher, hits[0][1]).to_json())))
-        return FieldStatistics(
-            documents=int(values["N, total number of docs"]),
-            average_length=values["avgdl, average length of field"],
-        )
+        if hits:
+            told = query.explain(self._searcher, hits[0][1]).to_json()
+            values = dict(_leaves(json.loads(told)))
+            self._statistics[field_name] = FieldStatistics(
+                documents=int(values["N, total number of docs"]),
+                average_length=values["avgdl, average length of field"],
+            )
 
 
 def _leaves(explanation: dict[str, Any]) -> Iterator[tuple[str, float]]:

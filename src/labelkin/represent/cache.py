@@ -11,8 +11,10 @@ from __future__ import annotations
 import hashlib
 import logging
 import sqlite3
+import time
 import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from labelkin.corpus.document import Document
@@ -29,6 +31,7 @@ CREATE TABLE IF NOT EXISTS kinds (
 );
 """
 _LOOKUP = 500
+_SWITCH_ATTEMPTS = 100
 
 
 class TermCache:
@@ -80,7 +83,7 @@ class TermCache:
             self._path, timeout=30, isolation_level=None, check_same_thread=False
         )
         try:
-            connection.execute("PRAGMA journal_mode = WAL")
+            _use_log(connection)
             connection.execute("PRAGMA synchronous = OFF")
             connection.executescript(_SCHEMA)
         except BaseException:
@@ -113,7 +116,9 @@ class TermCache:
                 (number, *page),
             )
             for digest, blob in rows:
-                found[digest] = zlib.decompress(blob).decode("utf-8").split()
+                # What cannot be read is extracted again.
+                with suppress(zlib.error, UnicodeDecodeError):
+                    found[digest] = zlib.decompress(blob).decode("utf-8").split()
         return found
 
     def _keep(self, kind: TermKind, fresh: dict[bytes, list[str]]) -> None:
@@ -135,8 +140,23 @@ class TermCache:
         """Go on without; a file that is no cache any more is removed for the next time."""
         logger.warning("%s: %s; terms are not cached", self._path, error)
         self.close()
-        if getattr(error, "sqlite_errorcode", 0) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-            self._path.unlink(missing_ok=True)
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            for suffix in ("", "-wal", "-shm"):
+                self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
+
+
+def _use_log(connection: sqlite3.Connection) -> None:
+    """Switch to a write-ahead log; the switch does not wait for others by itself."""
+    for attempt in range(_SWITCH_ATTEMPTS):
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError:
+            if attempt == _SWITCH_ATTEMPTS - 1:
+                raise
+            time.sleep(0.05)
+        else:
+            return
 
 
 def _digest(document: Document) -> bytes:

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from labelkin.exceptions import ConfigError
 from labelkin.neighbours.neighbours import NOBODY, Neighbours
+from labelkin.scoring.policy import LabelPolicy
 from labelkin.scoring.ranking import Ranking
 from labelkin.store.label_sets import LabelSets
 
@@ -48,14 +49,15 @@ def vote(
     weights: Floats,
     label_sets: LabelSets,
     label_order: npt.NDArray[np.int64],
+    policy: LabelPolicy | None = None,
 ) -> Ranking:
-    """All labels of the neighbours, best first.
+    """All labels of the neighbours that the policy allows, best first.
 
     `weights` has the shape of the neighbours; `label_order` gives for each
     column its place in the order of label ids.
     """
     parts = [
-        _vote(chunk, chunk_weights, label_sets, label_order)
+        _vote(chunk, chunk_weights, label_sets, label_order, policy)
         for chunk, chunk_weights in _chunks(neighbours, weights)
     ]
     return Ranking.joined(parts) if parts else Ranking.from_lists([])
@@ -72,12 +74,14 @@ def _vote(
     weights: Floats,
     label_sets: LabelSets,
     label_order: npt.NDArray[np.int64],
+    policy: LabelPolicy | None,
 ) -> Ranking:
     from scipy.sparse import csr_matrix
 
     count = len(neighbours)
     there = neighbours.rows != NOBODY
     labels = label_sets.matrix(neighbours.rows[there], len(label_order))
+    labels = labels if policy is None else policy.apply(labels)
     starts = np.concatenate(([0], np.cumsum(there.sum(1))))
     voters = np.arange(starts[-1])
 

@@ -53,6 +53,7 @@ from labelkin.store.rows import (
     concept_from_json,
     concept_to_json,
     document_from_values,
+    storable,
     text_from_values,
 )
 from labelkin.vocab.vocabulary import Vocabulary
@@ -255,7 +256,7 @@ class Collection:
         """The rows of the documents with these ids."""
         found: dict[str, int] = {}
         for start in range(0, len(identifiers), _PAGE):
-            wanted = list(identifiers[start : start + _PAGE])
+            wanted = [storable(name) for name in identifiers[start : start + _PAGE]]
             marks = ", ".join("?" * len(wanted))
             with self.database.errors_explained():
                 found.update(

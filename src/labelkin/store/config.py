@@ -106,6 +106,31 @@ class NeighboursSection(Section):
     )
 
 
+class SuggestSection(Section):
+    """How headings are suggested."""
+
+    weighting: Literal["majority", "difference", "square"] = Field(
+        default="majority",
+        description='What a neighbour\'s vote weighs: "majority" 1, "difference" 1 - d, '
+        '"square" 1/d^2 with d not below 0.05.',
+    )
+    count: Literal["mean", "weighted", "none"] = Field(
+        default="mean",
+        description="How many headings: the rounded mean of the neighbours' numbers, that mean "
+        "weighted as the votes are, or as many as pass the threshold.",
+    )
+    threshold: float = Field(
+        default=0.0, ge=0.0, le=1.0, description="Headings with a lower score are not given."
+    )
+    limit: int = Field(default=0, ge=0, description="At most this many headings; 0 for no limit.")
+    include: list[str] = Field(
+        default=[],
+        description="Suggest nothing but these: concepts by id or name, tree numbers or notations "
+        "with all below them, schemes. Empty allows everything.",
+    )
+    exclude: list[str] = Field(default=[], description="Never suggest these; as in include.")
+
+
 class Config(Section):
     """All of labelkin.toml."""
 
@@ -114,6 +139,7 @@ class Config(Section):
     labels: LabelsSection = LabelsSection()
     representation: RepresentationSection = RepresentationSection()
     neighbours: NeighboursSection = NeighboursSection()
+    suggest: SuggestSection = SuggestSection()
 
 
 def read_config(path: Path) -> Config:

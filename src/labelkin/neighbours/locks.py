@@ -1,0 +1,62 @@
+"""File locks between processes; the system releases them when a process dies."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+
+class FileLock:
+    """A lock on a file of its own, shared or exclusive.
+
+    In a folder that cannot be written to there may be no file to lock; then
+    nobody else can change anything there either, and the lock counts as taken.
+    """
+
+    def __init__(self, path: Path, *, shared: bool = False) -> None:
+        self._path = path
+        self._kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+        self._descriptor: int | None = None
+
+    def take(self, patience: float = 0.0) -> bool:
+        """Whether the lock could be had within `patience` seconds."""
+        try:
+            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
+        except OSError:
+            try:
+                descriptor = os.open(self._path, os.O_RDONLY)
+            except OSError:
+                return True
+        deadline = time.monotonic() + patience
+        while True:
+            try:
+                fcntl.flock(descriptor, self._kind | fcntl.LOCK_NB)
+            except OSError:
+                if time.monotonic() >= deadline:
+                    os.close(descriptor)
+                    return False
+                time.sleep(0.02)
+            else:
+                self._descriptor = descriptor
+                return True
+
+    def release(self) -> None:
+        """Give the lock back."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.release()
