@@ -10,6 +10,8 @@ from typing import Self
 
 from labelkin.corpus.document import Deletion, Document
 from labelkin.corpus.language import normalise_language
+from labelkin.evaluate import Evaluation, Hierarchy
+from labelkin.evaluate.gold import gold_matrix
 from labelkin.exceptions import ConfigError
 from labelkin.neighbours import Neighbours, NeighbourSearch
 from labelkin.neighbours.term_index import BuildProgress, indexed_kinds
@@ -166,6 +168,39 @@ class Indexer:
         found = self.neighbours(documents, knn.settings.k, representation=representation)
         given = knn.suggestions(found, knn.cut(found, knn.rank(found)))
         return [fold_broader(one, self.vocabulary) for one in given] if fold else given
+
+    def evaluate(
+        self,
+        documents: Sequence[Document],
+        *,
+        settings: KnnSettings | None = None,
+        representation: str | None = None,
+    ) -> Evaluation:
+        """What would be suggested for documents that have labels, beside those labels.
+
+        Hand it to `labelkin.evaluate.evaluate` for the values of measures. A
+        document that is in the collection is searched leave-one-out.
+        """
+        knn = Knn(self.collection, settings or KnnSettings.from_config(self.config))
+        found = self.neighbours(documents, knn.settings.k, representation=representation)
+        ranked = knn.rank(found)
+        gold = gold_matrix(documents, self.vocabulary)
+        generation = self.collection.generation()
+        dropped = self.collection.tombstones(generation)
+        training = self.collection.label_sets().frequencies(gold.shape[1], dropped)
+        pairs = (
+            (self.vocabulary.column(parent), column)
+            for column, concept in enumerate(self.vocabulary)
+            for parent in self.vocabulary.broader(concept.id)
+        )
+        return Evaluation(
+            gold=gold,
+            predicted=knn.cut(found, ranked),
+            ranked=ranked,
+            training_frequencies=training,
+            training_documents=self.collection.count(),
+            hierarchy=Hierarchy.from_pairs(pairs, gold.shape[1]),
+        )
 
     def search(self, representation: str | None = None) -> NeighbourSearch:
         """The search by one representation, for more than `neighbours` tells."""

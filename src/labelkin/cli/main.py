@@ -12,6 +12,7 @@ from labelkin.cli.add import add
 from labelkin.cli.build import build
 from labelkin.cli.console import set_up_logging
 from labelkin.cli.demo import demo
+from labelkin.cli.evaluation import evaluate, score
 from labelkin.cli.exits import ErrorsAsLines
 from labelkin.cli.info import info
 from labelkin.cli.init import init
@@ -27,6 +28,8 @@ app = typer.Typer(
 )
 for verb in (init, add, remove, info, build, neighbours, suggest):
     app.command()(verb)
+app.command("eval")(evaluate)
+app.command()(score)
 app.add_typer(vocab.app, name="vocab")
 app.add_typer(corpus.app, name="corpus")
 app.command()(demo)

@@ -1,0 +1,152 @@
+"""`labelkin eval` and `labelkin score`: how good suggestions are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from labelkin.cli.build import build_with_progress
+from labelkin.cli.console import counted, print_json, print_table, tell
+from labelkin.cli.exits import exit_after_reading
+from labelkin.cli.options import (
+    CollectionPath,
+    CorpusFiles,
+    CorpusFormat,
+    Json,
+    RepresentationName,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from labelkin.evaluate import Evaluation, Measure
+
+Measures = Annotated[
+    str | None,
+    typer.Option(help="Names parted by commas or spaces, such as MiF,P@5. Default: the usual."),
+]
+PerLabel = Annotated[
+    Path | None, typer.Option(help="Write TP, FP, FN, P, R and F of every label to this TSV file.")
+]
+
+
+def evaluate(
+    collection: CollectionPath,
+    files: CorpusFiles,
+    k: Annotated[
+        int | None, typer.Option("-k", min=1, max=10_000, help="How many neighbours vote.")
+    ] = None,
+    weighting: Annotated[str | None, typer.Option(help="majority, difference or square.")] = None,
+    threshold: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Give no heading with a lower score.")
+    ] = None,
+    measures: Measures = None,
+    per_label: PerLabel = None,
+    representation: RepresentationName = None,
+    format: CorpusFormat = None,
+    json: Json = False,
+) -> None:
+    """Suggest headings for documents that have them, and measure how many are right."""
+    from labelkin.corpus import read_corpus
+    from labelkin.indexer import Indexer
+    from labelkin.scoring.knn import KnnSettings
+
+    asked = _parsed(measures)
+    corpus = read_corpus(*files, format=format)
+    documents = [document for document in corpus.documents() if document.labels]
+    with Indexer.open(collection) as indexer:
+        changes = {"k": k, "weighting": weighting, "threshold": threshold}
+        given = {name: value for name, value in changes.items() if value is not None}
+        settings = replace(KnnSettings.from_config(indexer.config), **given)  # type: ignore[arg-type]
+        build_with_progress(indexer, representation)
+        known = len(indexer.collection.rows_of([document.id for document in documents]))
+        evaluation = indexer.evaluate(documents, settings=settings, representation=representation)
+        names = [concept.id for concept in indexer.vocabulary]
+    tell(f"Evaluated {counted(len(documents), 'document')} with labels.")
+    if known:
+        tell(f"{counted(known, 'document')} in the collection itself, searched leave-one-out.")
+    _show(evaluation, asked, names, per_label, json)
+    exit_after_reading(corpus.report, strict=False)
+
+
+def score(
+    gold: Annotated[Path, typer.Argument(help="The right labels: a corpus, lines, TSV or .npz.")],
+    predicted: Annotated[
+        Path,
+        typer.Argument(help="Predictions of any tool: lines, `id label score`, JSON Lines, .npz."),
+    ],
+    measures: Measures = None,
+    per_label: PerLabel = None,
+    json: Json = False,
+) -> None:
+    """Measure predictions that any tool made, without a collection."""
+    from labelkin.evaluate import Evaluation
+    from labelkin.evaluate.files import align, read_label_file
+
+    asked = _parsed(measures)
+    right, given = read_label_file(gold), read_label_file(predicted)
+    missing = [document for document in right.labels if document not in given.labels]
+    strangers = [document for document in given.labels if document not in right.labels]
+    for what, which in (("without predictions", missing), ("without gold labels", strangers)):
+        if which:
+            shown = ", ".join(which[:3]) + (", …" if len(which) > 3 else "")
+            tell(f"{counted(len(which), 'document')} {what}: {shown}")
+    matrix, ranking, names = align(right, given)
+    _show(Evaluation(matrix, ranking), asked, names, per_label, json)
+
+
+def _parsed(names: str | None) -> Sequence[Measure]:
+    from labelkin.evaluate import DEFAULT_MEASURES, parse_measure
+
+    if names is None:
+        return DEFAULT_MEASURES
+    return [parse_measure(name) for name in names.replace(",", " ").split()]
+
+
+def _show(
+    evaluation: Evaluation,
+    measures: Sequence[Measure],
+    names: list[str],
+    per_label: Path | None,
+    json: bool,
+) -> None:
+    from labelkin.evaluate import bootstrap_interval
+    from labelkin.evaluate import evaluate as values_of
+
+    values = values_of(evaluation, measures)
+    if per_label is not None:
+        _write_labels(evaluation, names, per_label)
+    if json:
+        print_json(values)
+        return
+    rows = []
+    for measure in measures:
+        interval = ""
+        if measure.is_additive and evaluation.documents:
+            found = bootstrap_interval(measure, evaluation)
+            interval = f"{found.low:.4f} – {found.high:.4f}"
+        rows.append((measure.name, f"{values[measure.name]:.4f}", interval))
+    print_table("", [("measure", False), ("value", True), ("95 % interval", False)], rows)
+
+
+def _write_labels(evaluation: Evaluation, names: list[str], path: Path) -> None:
+    from labelkin.atomic import atomic_text
+    from labelkin.evaluate import per_label_report
+
+    report = per_label_report(evaluation)
+    with atomic_text(path) as file:
+        file.write("label\tTP\tFP\tFN\tP\tR\tF\ttraining\n")
+        for column, name in enumerate(names):
+            counts = (
+                report.true_positives[column],
+                report.false_positives[column],
+                report.false_negatives[column],
+            )
+            if any(counts):
+                shares = (report.precision[column], report.recall[column], report.f_score[column])
+                file.write("\t".join([name, *map(str, counts)]))
+                file.write("".join(f"\t{share:.4f}" for share in shares))
+                file.write(f"\t{report.training[column]}\n")

@@ -1,0 +1,191 @@
+"""What a measure looks at: gold label sets beside predicted ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from labelkin.evaluate.hierarchy import Hierarchy
+from labelkin.exceptions import ConfigError
+from labelkin.scoring.ranking import Ranking
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """True positives, predicted and gold labels; one number each per document or per label."""
+
+    correct: Integers
+    predicted: Integers
+    gold: Integers
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """Gold and predicted labels of the same documents, over the same label columns.
+
+    `gold` is a matrix of documents × labels in which anything but zero counts
+    as 1. `predicted` holds the labels after the cut. `ranked`, where given, is
+    the longer ranking before it, which measures with a depth (`P@5`) look at
+    instead. Propensity-scored measures and frequency bands need
+    `training_frequencies` (documents per label) and the former also
+    `training_documents`; hierarchical measures need `hierarchy`.
+    """
+
+    gold: csr_matrix[Any]
+    predicted: Ranking
+    ranked: Ranking | None = None
+    training_frequencies: npt.NDArray[np.integer[Any]] | None = None
+    training_documents: int | None = None
+    hierarchy: Hierarchy | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "gold", _zero_one(self.gold))
+        documents, labels = self.gold.shape
+        for ranking in (self.predicted, self.ranked):
+            if ranking is not None:
+                _check(ranking, documents, labels)
+        frequencies = self.training_frequencies
+        if frequencies is not None and len(frequencies) != labels:
+            raise ValueError(f"{len(frequencies)} training frequencies for {labels} labels")
+        if self.hierarchy is not None and self.hierarchy.labels != labels:
+            raise ValueError(f"a hierarchy of {self.hierarchy.labels} labels for {labels} labels")
+
+    @property
+    def documents(self) -> int:
+        """How many documents there are."""
+        return int(self.gold.shape[0])
+
+    @property
+    def labels(self) -> int:
+        """How many label columns there are."""
+        return int(self.gold.shape[1])
+
+    @property
+    def ordered(self) -> Ranking:
+        """The ranking that measures with a depth look at."""
+        return self.predicted if self.ranked is None else self.ranked
+
+    @property
+    def frequencies(self) -> npt.NDArray[np.integer[Any]]:
+        """Training frequencies; ConfigError where there are none."""
+        if self.training_frequencies is None:
+            raise ConfigError("training frequencies are needed; give them to the evaluation")
+        return self.training_frequencies
+
+    @cached_property
+    def predicted_hits(self) -> npt.NDArray[np.bool_]:
+        """For every predicted label whether it is gold."""
+        return self._hits(self.predicted)
+
+    @cached_property
+    def ordered_hits(self) -> npt.NDArray[np.bool_]:
+        """For every label of the ranking before the cut whether it is gold."""
+        return self.predicted_hits if self.ranked is None else self._hits(self.ranked)
+
+    @cached_property
+    def document_counts(self) -> Counts:
+        """Correct, predicted and gold labels of each document."""
+        return Counts(
+            summed_by_document(self.predicted, self.predicted_hits).astype(np.int64),
+            self.predicted.lengths,
+            np.diff(self.gold.indptr).astype(np.int64),
+        )
+
+    @cached_property
+    def label_counts(self) -> Counts:
+        """In how many documents each label is correct, predicted and gold."""
+        columns = self.predicted.columns
+        return Counts(
+            np.bincount(columns[self.predicted_hits], minlength=self.labels),
+            np.bincount(columns, minlength=self.labels),
+            np.bincount(self.gold.indices, minlength=self.labels),
+        )
+
+    def taken(self, places: Integers) -> Evaluation:
+        """The documents at `places`, in that order and as often as they occur there."""
+        return replace(
+            self,
+            gold=self.gold[places],
+            predicted=taken(self.predicted, places),
+            ranked=None if self.ranked is None else taken(self.ranked, places),
+        )
+
+    def restricted(self, labels: npt.NDArray[np.bool_]) -> Evaluation:
+        """Only the labels for which the mask is true; columns stay where they are.
+
+        Documents left with neither a gold nor a predicted label say nothing
+        about these labels and are dropped, so that they do not dilute means.
+        """
+        gold = self.gold.copy()
+        gold.data = labels[gold.indices].astype(np.int8)
+        gold.eliminate_zeros()
+        predicted = self.predicted.kept(labels[self.predicted.columns])
+        whole = replace(
+            self,
+            gold=gold,
+            predicted=predicted,
+            ranked=None if self.ranked is None else self.ranked.kept(labels[self.ranked.columns]),
+        )
+        return whole.taken(np.flatnonzero((np.diff(gold.indptr) > 0) | (predicted.lengths > 0)))
+
+    def _hits(self, ranking: Ranking) -> npt.NDArray[np.bool_]:
+        gold_rows = np.repeat(np.arange(self.documents), np.diff(self.gold.indptr))
+        gold_keys = gold_rows * self.labels + self.gold.indices
+        keys = _keys(ranking, self.labels)
+        if len(gold_keys) == 0:
+            return np.zeros(len(keys), dtype=np.bool_)
+        # Rows are in order and columns sorted within each, so the keys are sorted.
+        places = np.minimum(np.searchsorted(gold_keys, keys), len(gold_keys) - 1)
+        return np.asarray(gold_keys[places] == keys)
+
+
+def summed_by_document(ranking: Ranking, values: npt.NDArray[Any]) -> Floats:
+    """The sum of a value per ranked label, for each document."""
+    documents = np.repeat(np.arange(len(ranking)), ranking.lengths)
+    weights = np.asarray(values, dtype=np.float64)
+    return np.bincount(documents, weights, len(ranking)).astype(np.float64, copy=False)
+
+
+def taken(ranking: Ranking, places: Integers) -> Ranking:
+    """The documents of a ranking at `places`, in that order."""
+    lengths = ranking.lengths[places]
+    starts = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+    inside = np.arange(starts[-1]) + np.repeat(ranking.starts[places] - starts[:-1], lengths)
+    return Ranking(starts, ranking.columns[inside], ranking.scores[inside])
+
+
+def _zero_one(gold: csr_matrix[Any]) -> csr_matrix[Any]:
+    from scipy.sparse import csr_matrix
+
+    made = csr_matrix(gold, copy=True)
+    made.sum_duplicates()
+    made.eliminate_zeros()
+    made.data = np.ones(len(made.data), dtype=np.int8)
+    return made
+
+
+def _keys(ranking: Ranking, labels: int) -> Integers:
+    """One number per ranked label that tells document and label."""
+    documents = np.repeat(np.arange(len(ranking), dtype=np.int64), ranking.lengths)
+    return documents * labels + ranking.columns
+
+
+def _check(ranking: Ranking, documents: int, labels: int) -> None:
+    if len(ranking) != documents:
+        raise ValueError(f"{len(ranking)} predicted documents for {documents} gold ones")
+    columns = ranking.columns
+    if len(columns) and (columns.min() < 0 or columns.max() >= labels):
+        raise ValueError(f"predicted columns are outside the {labels} of the gold labels")
+    keys = np.sort(_keys(ranking, labels))
+    if np.any(keys[1:] == keys[:-1]):
+        raise ValueError("a label is predicted twice for a document")

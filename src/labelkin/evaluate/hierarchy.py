@@ -1,0 +1,62 @@
+"""Broader labels: the graph that hierarchical measures climb."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclass(frozen=True, eq=False)
+class Hierarchy:
+    """Parents of every node, in a directed graph under a root of its own.
+
+    Nodes below `labels` are label columns; nodes from there on stand only above
+    labels (a concept that is no heading itself). A node without parents has
+    the dummy root as its parent, which is the last node.
+    """
+
+    labels: int
+    starts: npt.NDArray[np.int64]
+    parents: npt.NDArray[np.int64]
+
+    @property
+    def root(self) -> int:
+        """The dummy root above all parentless nodes."""
+        return len(self.starts) - 2
+
+    def above(self, node: int) -> list[int]:
+        """The parents of a node; none for the root."""
+        found: list[int] = self.parents[self.starts[node] : self.starts[node + 1]].tolist()
+        return found
+
+    def distances(self, node: int, levels: int) -> dict[int, int]:
+        """A node and its ancestors up to `levels` above, each with its shortest distance."""
+        found = {node: 0}
+        frontier = [node]
+        for level in range(1, levels + 1):
+            if not frontier:
+                break
+            reached: list[int] = []
+            for below in frontier:
+                for parent in self.above(below):
+                    if parent not in found:
+                        found[parent] = level
+                        reached.append(parent)
+            frontier = reached
+        return found
+
+    @classmethod
+    def from_pairs(cls, pairs: Iterable[tuple[int, int]], labels: int) -> Hierarchy:
+        """A hierarchy from pairs of parent and child."""
+        edges = np.unique(np.array(list(pairs), dtype=np.int64).reshape(-1, 2), axis=0)
+        root = max(labels, int(edges.max()) + 1 if len(edges) else 0)
+        orphans = np.setdiff1d(np.arange(root), edges[:, 1])
+        to_root = np.stack((np.full(len(orphans), root), orphans), axis=1)
+        edges = np.concatenate((edges, to_root))
+        edges = edges[np.argsort(edges[:, 1], kind="stable")]
+        counts = np.bincount(edges[:, 1], minlength=root + 1)
+        starts = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+        return cls(labels, starts, edges[:, 0])

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import Result
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def demo(run: Run) -> str:
+    assert run("demo", "demo", "--documents", 400, "--json").exit_code == 0
+    assert run("corpus", "convert", "demo", "-o", "all.jsonl").exit_code == 0
+    lines = Path("all.jsonl").read_text().splitlines(keepends=True)
+    Path("held.jsonl").write_text("".join(lines[300:]))
+    ids = [json.loads(line)["id"] for line in lines[300:]]
+    assert run("remove", "demo", *ids).exit_code == 0
+    return "demo"
+
+
+def test_eval(run: Run, demo: str) -> None:
+    result = run("eval", demo, "held.jsonl", "--json", "--measures", "MiF,P@5 hF", "-k", 10)
+    values = json.loads(result.stdout)
+    assert list(values) == ["MiF", "P@5", "hF"]
+    assert 0.25 < values["MiF"] < values["hF"] < 1
+    assert result.stderr.endswith("Evaluated 100 documents with labels.\n")
+    table = run("eval", demo, "held.jsonl", "--per-label", "labels.tsv").stdout
+    assert "95 % interval" in table
+    assert Path("labels.tsv").read_text().startswith("label\tTP\tFP\tFN\tP\tR\tF\ttraining\n")
+
+
+def test_documents_of_the_collection_are_searched_leave_one_out(run: Run, demo: str) -> None:
+    result = run("eval", demo, "all.jsonl", "--measures", "MiF", "--json")
+    assert "300 documents in the collection itself, searched leave-one-out." in result.stderr
+    assert json.loads(result.stdout)["MiF"] < 0.9
+
+
+def test_score_equals_eval(run: Run, demo: str) -> None:
+    expected = json.loads(run("eval", demo, "held.jsonl", "--measures", "MiF", "--json").stdout)
+    found = json.loads(run("suggest", demo, "held.jsonl", "--json").stdout)
+    Path("p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in found))
+    scored = run("score", "held.jsonl", "p.jsonl", "--measures", "MiF", "--json")
+    assert json.loads(scored.stdout) == pytest.approx(expected)
+
+
+def test_score_tells_who_is_missing(run: Run) -> None:
+    Path("g.tsv").write_text("d1\tA\t1\nd2\tB\t1\n")
+    Path("p.tsv").write_text("d1\tA\t1\nd3\tB\t1\n")
+    result = run("score", "g.tsv", "p.tsv", "--measures", "MiP,MiR", "--json")
+    assert json.loads(result.stdout) == {"MiP": 1.0, "MiR": 0.5}
+    assert "1 document without predictions: d2" in result.stderr
+    assert "1 document without gold labels: d3" in result.stderr
+
+
+def test_an_unknown_measure(run: Run) -> None:
+    result = run("score", "g.tsv", "p.tsv", "--measures", "MiG")
+    assert result.exit_code == 1
+    assert "MiG" in result.stderr
+
+
+@pytest.mark.shared
+def test_nlms_own_indexer(run: Run, shared_data: Path) -> None:
+    folder = shared_data / "mesh47k"
+    files = (folder / "l1000.json.gz", folder / "l1000-mti.tsv.gz")
+    values = json.loads(run("score", *files, "--measures", "MiF,P@5", "--json").stdout)
+    assert values == {"MiF": pytest.approx(0.386, abs=5e-4), "P@5": pytest.approx(0.593, abs=5e-4)}
