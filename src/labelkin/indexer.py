@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -10,14 +10,16 @@ from typing import Self
 
 from labelkin.corpus.document import Deletion, Document
 from labelkin.corpus.language import normalise_language
-from labelkin.evaluate import Evaluation, Hierarchy
+from labelkin.evaluate import Evaluation, Hierarchy, Measure
 from labelkin.evaluate.gold import gold_matrix
+from labelkin.evaluate.sweep import KS, Trial, sweep
 from labelkin.exceptions import ConfigError
 from labelkin.neighbours import Neighbours, NeighbourSearch
 from labelkin.neighbours.term_index import BuildProgress, indexed_kinds
 from labelkin.scoring.knn import Knn, KnnSettings
+from labelkin.scoring.ranking import Ranking
 from labelkin.scoring.suggestion import Suggestion, fold_broader
-from labelkin.store.collection import Collection
+from labelkin.store.collection import Collection, Generation
 from labelkin.store.config import CollectionSection, Config, LabelsSection
 from labelkin.store.info import CollectionInfo, collection_info
 from labelkin.store.reports import AddReport, RemoveReport
@@ -36,6 +38,7 @@ class Indexer:
     def __init__(self, collection: Collection) -> None:
         self.collection = collection
         self._searches: dict[str, NeighbourSearch] = {}
+        self._method: tuple[tuple[Generation, KnnSettings], Knn] | None = None
 
     @classmethod
     def create(
@@ -164,10 +167,29 @@ class Indexer:
         `settings` are labelkin.toml's by default; `fold` drops headings that a
         narrower one among them implies.
         """
-        knn = Knn(self.collection, settings or KnnSettings.from_config(self.config))
+        knn = self._knn(settings)
         found = self.neighbours(documents, knn.settings.k, representation=representation)
         given = knn.suggestions(found, knn.cut(found, knn.rank(found)))
         return [fold_broader(one, self.vocabulary) for one in given] if fold else given
+
+    def labels(
+        self,
+        documents: Sequence[Document],
+        settings: KnnSettings | None = None,
+        representation: str | None = None,
+    ) -> Ranking:
+        """As `suggest`, for many documents: columns and scores only, without the evidence."""
+        knn = self._knn(settings)
+        found = self.neighbours(documents, knn.settings.k, representation=representation)
+        return knn.cut(found, knn.rank(found))
+
+    def _knn(self, settings: KnnSettings | None) -> Knn:
+        """The method for the collection as it is now, kept while nothing changes."""
+        wanted = settings or KnnSettings.from_config(self.config)
+        state = (self.collection.generation(), wanted)
+        if self._method is None or self._method[0] != state:
+            self._method = (state, Knn(self.collection, wanted))
+        return self._method[1]
 
     def evaluate(
         self,
@@ -181,7 +203,7 @@ class Indexer:
         Hand it to `labelkin.evaluate.evaluate` for the values of measures. A
         document that is in the collection is searched leave-one-out.
         """
-        knn = Knn(self.collection, settings or KnnSettings.from_config(self.config))
+        knn = self._knn(settings)
         found = self.neighbours(documents, knn.settings.k, representation=representation)
         ranked = knn.rank(found)
         gold = gold_matrix(documents, self.vocabulary)
@@ -201,6 +223,19 @@ class Indexer:
             training_documents=self.collection.count(),
             hierarchy=Hierarchy.from_pairs(pairs, gold.shape[1]),
         )
+
+    def tune(
+        self,
+        documents: Sequence[Document],
+        measure: Measure,
+        *,
+        representation: str | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> list[Trial]:
+        """How all combinations of k, weighting, count and threshold do, best first."""
+        gold = gold_matrix(documents, self.vocabulary)
+        found = self.neighbours(documents, max(KS), representation=representation, store_terms=True)
+        return sweep(self._knn(None), found, gold, measure, progress=progress)
 
     def search(self, representation: str | None = None) -> NeighbourSearch:
         """The search by one representation, for more than `neighbours` tells."""

@@ -67,3 +67,12 @@ def test_nlms_own_indexer(run: Run, shared_data: Path) -> None:
     files = (folder / "l1000.json.gz", folder / "l1000-mti.tsv.gz")
     values = json.loads(run("score", *files, "--measures", "MiF,P@5", "--json").stdout)
     assert values == {"MiF": pytest.approx(0.386, abs=5e-4), "P@5": pytest.approx(0.593, abs=5e-4)}
+
+
+def test_tune(run: Run, demo: str) -> None:
+    trials = json.loads(run("tune", demo, "held.jsonl", "--json").stdout)
+    assert len(trials) == 396
+    result = run("tune", demo, "held.jsonl", "--write", "--measure", "P@5")
+    assert "396 settings on 100 documents:" in result.stderr
+    assert f"Wrote the best into {demo}/labelkin.toml." in result.stderr
+    assert run("eval", demo, "held.jsonl").exit_code == 0

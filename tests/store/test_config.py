@@ -8,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from labelkin.exceptions import ConfigError
-from labelkin.store.config import CollectionSection, Config, read_config, to_toml, write_config
+from labelkin.store.config import (
+    CollectionSection,
+    Config,
+    read_config,
+    to_toml,
+    update_config,
+    write_config,
+)
 
 
 def test_round_trip_with_every_key_documented(tmp_path: Path) -> None:
@@ -58,3 +65,12 @@ def test_messages(text: str, message: str, tmp_path: Path) -> None:
     assert message in str(caught.value)
     assert str(caught.value).startswith(f"{path}: ")
     assert "\n" not in str(caught.value)
+
+
+def test_updating_keeps_comments_and_other_values(tmp_path: Path) -> None:
+    path = tmp_path / "labelkin.toml"
+    path.write_text("# mine\n[neighbours]\nk = 5 # few\n")
+    update_config(path, {"neighbours": {"k": 30}, "suggest": {"threshold": 0.25}})
+    assert path.read_text().startswith("# mine\n[neighbours]\nk = 30 # few\n")
+    config = read_config(path)
+    assert (config.neighbours.k, config.suggest.threshold) == (30, 0.25)

@@ -9,6 +9,7 @@ import typer
 from labelkin import __version__
 from labelkin.cli import corpus, vocab
 from labelkin.cli.add import add
+from labelkin.cli.annotate import annotate
 from labelkin.cli.build import build
 from labelkin.cli.console import set_up_logging
 from labelkin.cli.demo import demo
@@ -19,6 +20,7 @@ from labelkin.cli.init import init
 from labelkin.cli.neighbours import neighbours
 from labelkin.cli.remove import remove
 from labelkin.cli.suggest import suggest
+from labelkin.cli.tune import tune
 
 app = typer.Typer(
     cls=ErrorsAsLines,
@@ -26,7 +28,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Subject headings for documents, learned from documents that are already indexed.",
 )
-for verb in (init, add, remove, info, build, neighbours, suggest):
+for verb in (init, add, remove, info, build, neighbours, suggest, annotate, tune):
     app.command()(verb)
 app.command("eval")(evaluate)
 app.command()(score)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,6 +62,12 @@ class Knn:
         by_id = sorted(range(len(self._vocabulary)), key=lambda c: self._vocabulary[c].id)
         self._label_order = np.empty(len(by_id), dtype=np.int64)
         self._label_order[by_id] = np.arange(len(by_id))
+
+    def changed(self, settings: KnnSettings) -> Knn:
+        """The same with other settings; what may be suggested stays as it was."""
+        other = copy(self)
+        other.settings = settings
+        return other
 
     def rank(self, neighbours: Neighbours) -> Ranking:
         """All labels of the nearest `k`, best first."""

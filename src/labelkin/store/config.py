@@ -6,7 +6,7 @@ import difflib
 import json
 import textwrap
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -160,6 +160,19 @@ def write_config(config: Config, path: Path) -> None:
     """Write all settings with their documentation as comments."""
     with atomic_text(path) as file:
         file.write(to_toml(config))
+
+
+def update_config(path: Path, changes: Mapping[str, Mapping[str, Any]]) -> None:
+    """Change values in labelkin.toml, section by section; comments stay as they are."""
+    import tomlkit
+
+    text = tomlkit.parse(path.read_text(encoding="utf-8"))
+    for section, values in changes.items():
+        table: Any = text.setdefault(section, tomlkit.table())
+        table.update(values)
+    with atomic_text(path) as file:
+        file.write(tomlkit.dumps(text))
+    read_config(path)
 
 
 def to_toml(config: Config) -> str:

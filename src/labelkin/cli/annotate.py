@@ -1,0 +1,116 @@
+"""`labelkin annotate`: headings for whole files."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from labelkin.cli.build import build_with_progress
+from labelkin.cli.console import counted, print_json, seconds_text, tell
+from labelkin.cli.exits import exit_after_reading
+from labelkin.cli.options import (
+    CollectionPath,
+    CorpusFiles,
+    CorpusFormat,
+    Json,
+    LabelSeparator,
+    Language,
+    RepresentationName,
+    Strict,
+)
+from labelkin.cli.progress import meter
+
+if TYPE_CHECKING:
+    from labelkin.corpus import Document
+    from labelkin.indexer import Indexer
+    from labelkin.scoring.knn import KnnSettings
+
+
+def annotate(
+    collection: CollectionPath,
+    files: CorpusFiles,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", help="The file to write: .jsonl, .csv, .tsv, .json or .npz."
+        ),
+    ],
+    to: Annotated[
+        str | None,
+        typer.Option(help="jsonl, csv, annif-tsv, bioasq or npz. Default: by the extension."),
+    ] = None,
+    representation: RepresentationName = None,
+    language: Language = "en",
+    format: CorpusFormat = None,
+    label_separator: LabelSeparator = "|",
+    strict: Strict = False,
+    json: Json = False,
+) -> None:
+    """Suggest headings for every document of some files; an interrupted run is taken up again."""
+    from labelkin.corpus import read_corpus
+    from labelkin.indexer import Indexer
+    from labelkin.scoring.annotation import annotate as annotate_documents
+    from labelkin.scoring.knn import KnnSettings
+
+    started = time.monotonic()
+    corpus = read_corpus(*files, format=format, label_separator=label_separator)
+    with Indexer.open(collection) as indexer:
+        build_with_progress(indexer, representation)
+        settings = KnnSettings.from_config(indexer.config)
+        depends_on = {
+            "neighbours": indexer.search(representation).fingerprint(),
+            "knn": asdict(settings),
+            "language": language,
+            "files": [_identity(path) for path in corpus.paths],
+        }
+        with meter("Annotating", corpus.bytes_total) as bar:
+            report = annotate_documents(
+                corpus.documents(),
+                lambda batch: _records(indexer, batch, settings, representation, language),
+                output,
+                labels=len(indexer.vocabulary),
+                settings=depends_on,
+                format=to,
+                progress=lambda done: bar.update(corpus.bytes_read, counted(done, "document")),
+            )
+    if json:
+        print_json({**asdict(report), "skipped": corpus.report.skipped, "output": str(output)})
+    else:
+        before = f" ({report.resumed:,} of them before)" if report.resumed else ""
+        took = seconds_text(time.monotonic() - started)
+        tell(f"Annotated {counted(report.documents, 'document')}{before} in {took}: {output}.")
+    exit_after_reading(corpus.report, strict)
+
+
+def _identity(path: Path) -> tuple[str, int]:
+    return (str(path), 0) if str(path) == "-" else (str(path.resolve()), path.stat().st_size)
+
+
+def _records(
+    indexer: Indexer,
+    documents: list[Document],
+    settings: KnnSettings,
+    representation: str | None,
+    language: str,
+) -> list[dict[str, Any]]:
+    given, vocabulary = indexer.labels(documents, settings, representation), indexer.vocabulary
+    return [
+        {
+            "id": document.id,
+            "title": document.title,
+            "suggestions": [
+                {
+                    "id": vocabulary[column].id,
+                    "name": vocabulary[column].name(language),
+                    "score": round(score, 6),
+                    "column": column,
+                }
+                for column, score in zip(columns.tolist(), scores.tolist(), strict=True)
+            ],
+        }
+        for document, (columns, scores) in zip(documents, given, strict=True)
+    ]

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from typer.testing import Result
+
+Run = Callable[..., Result]
+
+
+def test_annotate(run: Run) -> None:
+    assert run("demo", "demo", "--documents", 200, "--json").exit_code == 0
+    run("corpus", "convert", "demo", "-o", "d.jsonl")
+    result = run("annotate", "demo", "d.jsonl", "-o", "out.jsonl")
+    assert result.exit_code == 0
+    assert "Annotated 200 documents in" in result.stderr
+    lines = [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]
+    (alone,) = json.loads(
+        run("suggest", "demo", "--json", "--title", lines[0]["title"], "--limit", 3).stdout
+    )
+    assert alone["suggestions"]
+    assert [line["id"] for line in lines][:2] == ["demo-00001", "demo-00002"]
+    as_json = run("annotate", "demo", "d.jsonl", "-o", "out.csv", "--json")
+    assert json.loads(as_json.stdout)["documents"] == 200
+
+
+def test_killed_and_taken_up_to_the_same_output(run: Run) -> None:
+    assert run("demo", "demo", "--documents", 3000, "--json").exit_code == 0
+    run("corpus", "convert", "demo", "-o", "d.jsonl")
+    assert run("annotate", "demo", "d.jsonl", "-o", "whole.jsonl").exit_code == 0
+    command = [sys.executable, "-m", "labelkin", "annotate", "demo", "d.jsonl", "-o", "o.jsonl"]
+    journal = Path(".o.jsonl.journal")
+    sizes = []
+    for _ in range(2):
+        size = journal.stat().st_size if journal.exists() else 0
+        process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        while process.poll() is None and (not journal.exists() or journal.stat().st_size <= size):
+            time.sleep(0.002)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        if journal.exists():
+            sizes.append(journal.stat().st_size)
+    assert sizes
+    resumed = json.loads(run("annotate", "demo", "d.jsonl", "-o", "o.jsonl", "--json").stdout)
+    assert resumed["documents"] == 3000
+    assert Path("o.jsonl").read_bytes() == Path("whole.jsonl").read_bytes()
