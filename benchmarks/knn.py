@@ -1,0 +1,213 @@
+"""Basic k-NN on real collections: every k and weighting, other systems, costs.
+
+python benchmarks/knn.py      # writes results/knn.md; needs ../shared/data
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+from labelkin import Document, Indexer, __version__, read_corpus, read_vocabulary
+from labelkin.corpus import write_corpus
+from labelkin.evaluate import Evaluation, evaluate, parse_measure
+from labelkin.evaluate.files import align, read_label_file
+from labelkin.evaluate.gold import gold_matrix
+from labelkin.evaluate.sweep import KS
+from labelkin.scoring.knn import Knn, KnnSettings
+from labelkin.scoring.votes import WEIGHTINGS
+from measure import measure
+
+ROOT = Path(__file__).parents[1]
+SHARED = ROOT.parent / "shared" / "data"
+MEASURES = [parse_measure(n) for n in "MiF MiP MiR P@5 P@10 nDCG@5 nDCG@10 MaF EBF hF".split()]
+TITLE = "| " + " | ".join(m.name for m in MEASURES) + " |"
+SPLITS = ("dev", "test", "l1000")
+
+
+def cells(values: dict[str, float]) -> str:
+    return " | ".join(f"{value:.4f}" for value in values.values())
+
+
+def mesh47k(folder: Path) -> list[str]:
+    data = SHARED / "mesh47k"
+    lines = ["## mesh47k, `stems`", ""]
+    with Indexer.open(folder) as indexer:
+        template = indexer.evaluate([])
+        seconds = 0.0
+        for split in SPLITS:
+            documents = list(read_corpus(data / f"{split}.json.gz").documents())
+            found = indexer.neighbours(documents, 100)
+            knn = Knn(indexer.collection, KnnSettings())
+            gold = gold_matrix(documents, indexer.vocabulary)
+            frequencies = indexer.collection.label_sets().frequencies(
+                gold.shape[1], indexer.collection.tombstones(indexer.collection.generation())
+            )
+            hierarchy = replace(template.hierarchy, labels=gold.shape[1])  # type: ignore[type-var]
+            lines += [f"### {split}", "", "| k | weighting " + TITLE, "|---" * 12 + "|"]
+            started = time.perf_counter()
+            for k in KS:
+                for weighting in WEIGHTINGS:
+                    method = knn.changed(KnnSettings(k=k, weighting=weighting))
+                    ranked = method.rank(found)
+                    evaluation = Evaluation(
+                        gold,
+                        method.cut(found, ranked),
+                        ranked,
+                        frequencies,
+                        len(documents),
+                        hierarchy if gold.shape[1] == template.labels else None,
+                    )
+                    measures = [m for m in MEASURES if m.name != "hF" or evaluation.hierarchy]
+                    values = evaluate(evaluation, measures)
+                    lines.append(f"| {k} | {weighting} | {cells(values)} |")
+            seconds += time.perf_counter() - started
+            lines.append("")
+            if split == "l1000":
+                matrix, ranking, _ = align(
+                    read_label_file(data / "l1000.json.gz"),
+                    read_label_file(data / "l1000-mti.tsv.gz"),
+                )
+                flat = [m for m in MEASURES if m.name != "hF"]
+                mti = evaluate(Evaluation(matrix, ranking), flat)
+                lines += [
+                    "NLM's Medical Text Indexer on l1000, its whole list, scored by "
+                    f"`labelkin score`: MiF {mti['MiF']:.4f}, P@5 {mti['P@5']:.4f}.",
+                    "",
+                ]
+        dev = list(read_corpus(data / "dev.json.gz").documents())
+        started = time.perf_counter()
+        trials = indexer.tune(dev, parse_measure("MiF"))
+        swept = time.perf_counter() - started
+    best = trials[0]
+    lines += [
+        f"All {len(KS) * 3 * 3} rows above, from cached neighbours, took {seconds:.1f} s.",
+        "",
+        f"`labelkin tune` on dev: {len(trials)} settings in {swept:.1f} s, neighbours included; best "
+        f"k = {best.settings.k}, {best.settings.weighting}, count {best.settings.count or 'none'}, "
+        f"threshold {best.settings.threshold}: MiF {best.value:.4f}.",
+        "",
+    ]
+    return lines
+
+
+def part(number: int) -> int:
+    return int(hashlib.md5(str(number).encode()).hexdigest(), 16) % 10
+
+
+def tibkat(scratch: Path) -> list[str]:
+    lines = [
+        "## tibkat (GND subjects)",
+        "",
+        "Test: lines whose number has md5 % 10 = 0; settings chosen on md5 % 10 = 1; the other lines "
+        "are indexed.",
+        "",
+        "| language | settings | MiF | P@5 |",
+        "|---|---|---|---|",
+    ]
+    for language in ("en", "de"):
+        documents: list[list[Document]] = [[], [], []]
+        corpus = read_corpus(SHARED / "tibkat" / f"{language}.tsv.gz")
+        for number, document in enumerate(corpus.documents()):
+            documents[min(part(number), 2)].append(replace(document, language=language))
+        test, dev, train = documents
+        with Indexer.create(scratch / language) as indexer:
+            indexer.add(train)
+            best = indexer.tune(dev, parse_measure("MiF"))[0].settings
+            evaluation = indexer.evaluate(test, settings=best)
+        values = evaluate(evaluation, [parse_measure("MiF"), parse_measure("P@5")])
+        lines.append(
+            f"| {language} ({len(test)} records) | k = {best.k}, {best.weighting}, "
+            f"count {best.count or 'none'}, threshold {best.threshold} | {cells(values)} |"
+        )
+    return [*lines, ""]
+
+
+def annotate(folder: Path, corpus: Path, output: Path) -> int:
+    from labelkin.cli.main import app
+
+    app(["annotate", str(folder), str(corpus), "-o", str(output)], standalone_mode=False)
+    with output.open() as file:
+        return sum(1 for _ in file)
+
+
+def score_many(folder: Path, corpus: Path) -> int:
+    with Indexer.open(folder) as indexer:
+        documents = list(islice(read_corpus(corpus).documents(), 10_000))
+        return len(indexer.labels(documents))
+
+
+def costs(folder: Path, scratch: Path) -> list[str]:
+    lines = [
+        "## Costs",
+        "",
+        "| step | documents | seconds | peak MB |",
+        "|---|---|---|---|",
+    ]
+    train = SHARED / "mesh47k" / "train.json.gz"
+    for count in (10_000, 40_000):
+        corpus = scratch / f"{count}.jsonl"
+        write_corpus(islice(read_corpus(train).documents(), count), corpus)
+        run = measure(annotate, folder, corpus, scratch / f"{count}.out.jsonl")
+        lines.append(
+            f"| `annotate` (k = 20) | {run.result:,} | {run.seconds:.0f} "
+            f"| {run.peak_megabytes:.0f} |"
+        )
+    run = measure(score_many, folder, train)
+    lines.append(
+        f"| scoring in one batch, 30,764 labels | {run.result:,} | {run.seconds:.0f} "
+        f"| {run.peak_megabytes:.0f} |"
+    )
+    command = [sys.executable, "-m", "labelkin", "suggest", str(folder), "--json", "--title"]
+    times = []
+    for _ in range(5):
+        started = time.perf_counter()
+        done = subprocess.run([*command, "Heart failure in rats"], check=True, capture_output=True)
+        times.append(time.perf_counter() - started)
+        assert json.loads(done.stdout)[0]["suggestions"]
+    lines += ["", f"`suggest` for one text in a fresh process: {min(times):.2f} s (best of 5).", ""]
+    return lines
+
+
+def report(parts: Sequence[list[str]]) -> str:
+    head = [
+        "# Basic k-NN",
+        "",
+        f"Made by `python benchmarks/knn.py` with labelkin {__version__} on Python "
+        f"{platform.python_version()}, 2 shared cores. The number of headings is the rounded mean of "
+        "the neighbours' (the paper's rule) unless stated; distances are `self`.",
+        "",
+    ]
+    return "\n".join([*head, *(line for lines in parts for line in lines)])
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        scratch = Path(name)
+        folder = scratch / "mesh47k"
+        vocabulary = read_vocabulary(SHARED / "mesh" / "descriptors.tsv.gz")
+        with Indexer.create(folder, vocabulary, language="en") as indexer:
+            indexer.add(read_corpus(SHARED / "mesh47k" / "train.json.gz"))
+            indexer.build()
+        parts = []
+        for work in (
+            lambda: mesh47k(folder),
+            lambda: tibkat(scratch),
+            lambda: costs(folder, scratch),
+        ):
+            parts.append(work())
+            (ROOT / "results" / "knn.md").write_text(report(parts))
+            print("\n".join(parts[-1]), flush=True)
+
+
+if __name__ == "__main__":
+    main()
