@@ -21,7 +21,7 @@ from labelkin import Document, Indexer, __version__, read_corpus, read_vocabular
 from labelkin.corpus import write_corpus
 from labelkin.evaluate import Evaluation, evaluate, parse_measure
 from labelkin.evaluate.files import align, read_label_file
-from labelkin.evaluate.gold import gold_matrix
+from labelkin.evaluate.gold import gold_matrix, hierarchy_of
 from labelkin.evaluate.sweep import KS
 from labelkin.scoring.knn import Knn, KnnSettings
 from labelkin.scoring.votes import WEIGHTINGS
@@ -42,33 +42,23 @@ def mesh47k(folder: Path) -> list[str]:
     data = SHARED / "mesh47k"
     lines = ["## mesh47k, `stems`", ""]
     with Indexer.open(folder) as indexer:
-        template = indexer.evaluate([])
         seconds = 0.0
         for split in SPLITS:
             documents = list(read_corpus(data / f"{split}.json.gz").documents())
             found = indexer.neighbours(documents, 100)
             knn = Knn(indexer.collection, KnnSettings())
             gold = gold_matrix(documents, indexer.vocabulary)
-            frequencies = indexer.collection.label_sets().frequencies(
-                gold.shape[1], indexer.collection.tombstones(indexer.collection.generation())
-            )
-            hierarchy = replace(template.hierarchy, labels=gold.shape[1])  # type: ignore[type-var]
+            hierarchy = hierarchy_of(indexer.vocabulary, gold.shape[1])
             lines += [f"### {split}", "", "| k | weighting " + TITLE, "|---" * 12 + "|"]
             started = time.perf_counter()
             for k in KS:
                 for weighting in WEIGHTINGS:
                     method = knn.changed(KnnSettings(k=k, weighting=weighting))
                     ranked = method.rank(found)
-                    evaluation = Evaluation(
-                        gold,
-                        method.cut(found, ranked),
-                        ranked,
-                        frequencies,
-                        len(documents),
-                        hierarchy if gold.shape[1] == template.labels else None,
+                    given = method.cut(found, ranked)
+                    values = evaluate(
+                        Evaluation(gold, given, ranked, hierarchy=hierarchy), MEASURES
                     )
-                    measures = [m for m in MEASURES if m.name != "hF" or evaluation.hierarchy]
-                    values = evaluate(evaluation, measures)
                     lines.append(f"| {k} | {weighting} | {cells(values)} |")
             seconds += time.perf_counter() - started
             lines.append("")
@@ -92,8 +82,9 @@ def mesh47k(folder: Path) -> list[str]:
     lines += [
         f"All {len(KS) * 3 * 3} rows above, from cached neighbours, took {seconds:.1f} s.",
         "",
-        f"`labelkin tune` on dev: {len(trials)} settings in {swept:.1f} s, neighbours included; best "
-        f"k = {best.settings.k}, {best.settings.weighting}, count {best.settings.count or 'none'}, "
+        f"`labelkin tune` on dev: {len(trials)} settings in {swept:.1f} s, neighbours included; "
+        f"best k = {best.settings.k}, {best.settings.weighting}, "
+        f"count {best.settings.count or 'none'}, "
         f"threshold {best.settings.threshold}: MiF {best.value:.4f}.",
         "",
     ]
@@ -108,8 +99,8 @@ def tibkat(scratch: Path) -> list[str]:
     lines = [
         "## tibkat (GND subjects)",
         "",
-        "Test: lines whose number has md5 % 10 = 0; settings chosen on md5 % 10 = 1; the other lines "
-        "are indexed.",
+        "Test: lines whose number has md5 % 10 = 0; settings chosen on md5 % 10 = 1; the other "
+        "lines are indexed.",
         "",
         "| language | settings | MiF | P@5 |",
         "|---|---|---|---|",
@@ -183,8 +174,8 @@ def report(parts: Sequence[list[str]]) -> str:
         "# Basic k-NN",
         "",
         f"Made by `python benchmarks/knn.py` with labelkin {__version__} on Python "
-        f"{platform.python_version()}, 2 shared cores. The number of headings is the rounded mean of "
-        "the neighbours' (the paper's rule) unless stated; distances are `self`.",
+        f"{platform.python_version()}, 2 shared cores. The number of headings is the rounded mean "
+        "of the neighbours' (the paper's rule) unless stated; distances are `self`.",
         "",
     ]
     return "\n".join([*head, *(line for lines in parts for line in lines)])

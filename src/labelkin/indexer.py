@@ -6,13 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from labelkin.corpus.document import Deletion, Document
 from labelkin.corpus.language import normalise_language
-from labelkin.evaluate import Evaluation, Hierarchy, Measure
-from labelkin.evaluate.gold import gold_matrix
-from labelkin.evaluate.sweep import KS, Trial, sweep
 from labelkin.exceptions import ConfigError
 from labelkin.neighbours import Neighbours, NeighbourSearch
 from labelkin.neighbours.term_index import BuildProgress, indexed_kinds
@@ -25,6 +22,10 @@ from labelkin.store.info import CollectionInfo, collection_info
 from labelkin.store.reports import AddReport, RemoveReport
 from labelkin.store.writer import Progress, add_documents, remove_documents
 from labelkin.vocab.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from labelkin.evaluate import Evaluation, Measure
+    from labelkin.evaluate.sweep import Trial
 
 
 class Indexer:
@@ -203,6 +204,9 @@ class Indexer:
         Hand it to `labelkin.evaluate.evaluate` for the values of measures. A
         document that is in the collection is searched leave-one-out.
         """
+        from labelkin.evaluate import Evaluation
+        from labelkin.evaluate.gold import gold_matrix, hierarchy_of
+
         knn = self._knn(settings)
         found = self.neighbours(documents, knn.settings.k, representation=representation)
         ranked = knn.rank(found)
@@ -210,18 +214,13 @@ class Indexer:
         generation = self.collection.generation()
         dropped = self.collection.tombstones(generation)
         training = self.collection.label_sets().frequencies(gold.shape[1], dropped)
-        pairs = (
-            (self.vocabulary.column(parent), column)
-            for column, concept in enumerate(self.vocabulary)
-            for parent in self.vocabulary.broader(concept.id)
-        )
         return Evaluation(
             gold=gold,
             predicted=knn.cut(found, ranked),
             ranked=ranked,
             training_frequencies=training,
             training_documents=self.collection.count(),
-            hierarchy=Hierarchy.from_pairs(pairs, gold.shape[1]),
+            hierarchy=hierarchy_of(self.vocabulary, gold.shape[1]),
         )
 
     def tune(

@@ -14,11 +14,9 @@ def allowed(policy: LabelPolicy) -> list[int]:
 
 
 def test_deprecated_concepts_count_as_their_replacement(vocabulary: Vocabulary) -> None:
-    from scipy.sparse import csr_matrix
-
-    policy = LabelPolicy(vocabulary)
-    labels = csr_matrix(np.array([[1, 0, 1, 0, 1], [0, 0, 0, 0, 1]], dtype=np.float32))
-    assert policy.apply(labels).toarray().tolist() == [[1, 0, 1, 0, 0], [0, 0, 1, 0, 0]]
+    rows, columns = np.array([0, 0, 0, 1]), np.array([0, 2, 4, 4], dtype=np.int32)
+    found = LabelPolicy(vocabulary).apply(rows, columns)
+    assert [one.tolist() for one in found] == [[0, 0, 1], [0, 2, 2]]
 
 
 def test_circles_and_dead_ends() -> None:

@@ -1,4 +1,4 @@
-"""Gold labels as a matrix over the columns of a vocabulary."""
+"""Gold labels and their hierarchy over the columns of a vocabulary."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from labelkin.corpus.document import Document
+from labelkin.evaluate.hierarchy import Hierarchy
 from labelkin.vocab.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -37,3 +38,13 @@ def gold_matrix(documents: Sequence[Document], vocabulary: Vocabulary) -> csr_ma
     ones = np.ones(len(columns), dtype=np.int8)
     shape = (len(documents), len(vocabulary) + len(unknown))
     return csr_matrix((ones, np.array(columns, dtype=np.int64), starts), shape=shape)
+
+
+def hierarchy_of(vocabulary: Vocabulary, labels: int) -> Hierarchy:
+    """What stands above what; columns behind the vocabulary's have nothing above them."""
+    pairs = (
+        (vocabulary.column(parent), column)
+        for column, concept in enumerate(vocabulary)
+        for parent in vocabulary.broader(concept.id)
+    )
+    return Hierarchy.from_pairs(pairs, labels)

@@ -123,7 +123,7 @@ class NeighbourSearch:
         with self._collection.database.snapshot():
             gone = set(self._collection.tombstones_since(state.generation))
             own_rows = self._collection.rows_of([document.id for document in documents])
-        texts = [self._prepared(document) for document in documents]
+        texts = self._prepared(documents)
         queries = self._queries(searcher, texts, store_terms)
 
         def work(chunk: slice) -> list[Found]:
@@ -157,7 +157,7 @@ class NeighbourSearch:
     ) -> list[list[MatchedTerm]]:
         """For each neighbour the terms that bring it near to `document`, strongest first."""
         searcher = self._searcher[1] if self._searcher else self._up_to_date_searcher()
-        texts = [self._prepared(document), *neighbours]
+        texts = [*self._prepared([document]), *neighbours]
         found: list[list[MatchedTerm]] = [[] for _ in neighbours]
         for kind in self.representation.kinds:
             ours, *of_all = self._cache.terms(kind, texts, store=False)
@@ -188,10 +188,18 @@ class NeighbourSearch:
                 searcher.extend(query, kind.name, terms)
         return [query.strongest(self._settings.max_query_terms) for query in queries]
 
-    def _prepared(self, document: Document) -> Document:
-        """The document as it would be stored: not too long, and with a language."""
-        cut = document.cut(self._collection.config.documents.max_characters)
-        return self._collection.in_its_language(cut)
+    def _prepared(self, documents: Sequence[Document]) -> list[Document]:
+        """The documents as they would be stored: not too long, and with a language.
+
+        In a collection with one language, a text that states none is in that
+        one: nothing else could be found, and short texts are easily mistaken.
+        """
+        limit = self._collection.config.documents.max_characters
+        expected = self._collection.only_language()
+        return [
+            self._collection.in_its_language(document.cut(limit), expected)
+            for document in documents
+        ]
 
     def _duplicates(
         self, documents: Sequence[Document], neighbours: Neighbours

@@ -56,12 +56,13 @@ class Knn:
     def __init__(self, collection: Collection, settings: KnnSettings) -> None:
         self.settings = settings
         self._collection = collection
-        self._vocabulary = collection.vocabulary
         self._label_sets = collection.label_sets()
-        self._policy = LabelPolicy(self._vocabulary, settings.include, settings.exclude)
-        by_id = sorted(range(len(self._vocabulary)), key=lambda c: self._vocabulary[c].id)
-        self._label_order = np.empty(len(by_id), dtype=np.int64)
-        self._label_order[by_id] = np.arange(len(by_id))
+        self._label_order = collection.label_order()
+        # Without lists and deprecated concepts the vocabulary need not be read.
+        self._policy = None
+        if settings.include or settings.exclude or collection.has_deprecated_concepts():
+            vocabulary = collection.vocabulary
+            self._policy = LabelPolicy(vocabulary, settings.include, settings.exclude)
 
     def changed(self, settings: KnnSettings) -> Knn:
         """The same with other settings; what may be suggested stays as it was."""
@@ -89,16 +90,19 @@ class Knn:
         distances = near.distances(self.settings.distance)
         weights = self._weights(near)
         texts = self._collection.texts_of(np.unique(near.rows[near.rows != NOBODY]).tolist())
+        concepts = self._collection.concepts(np.unique(given.columns).tolist())
         found = []
         for place, (columns, scores) in enumerate(given):
             there = [rank for rank, row in enumerate(near.rows[place]) if int(row) in texts]
-            labels = self._label_sets.matrix(near.rows[place, there], len(self._label_order))
-            carried = self._policy.apply(labels).tocsc()
+            starts, labels = self._label_sets.gather(near.rows[place, there])
+            who = np.repeat(np.arange(len(there)), np.diff(starts))
+            if self._policy is not None:
+                who, labels = self._policy.apply(who, labels)
             mine = weights[place, there]
             suggestions: list[Suggestion] = []
             for column, score in zip(columns.tolist(), scores.tolist(), strict=True):
-                who = np.sort(carried[:, column].indices)
-                total = mine[who].sum() or 1.0
+                carrying = who[labels == column]
+                total = mine[carrying].sum() or 1.0
                 carriers = tuple(
                     Carrier(
                         id=texts[int(near.rows[place, there[one]])].id,
@@ -106,11 +110,11 @@ class Knn:
                         distance=float(distances[place, there[one]]),
                         share=float(mine[one] / total),
                     )
-                    for one in who.tolist()
+                    for one in carrying.tolist()
                 )
-                concept = self._vocabulary[column]
                 rank = len(suggestions) + 1
-                suggestions.append(Suggestion(concept, score, rank, carriers, len(there)))
+                suggestion = Suggestion(concepts[column], score, rank, carriers, len(there))
+                suggestions.append(suggestion)
             found.append(suggestions)
         return found
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,9 +10,6 @@ import numpy.typing as npt
 from labelkin.exceptions import ConfigError
 from labelkin.vocab.concept import Concept
 from labelkin.vocab.vocabulary import Vocabulary
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
 
 
 class LabelPolicy:
@@ -41,20 +37,17 @@ class LabelPolicy:
         self.target[(self.target >= 0) & ~allowed[self.target]] = -1
         self._changes_nothing = bool((self.target == np.arange(len(vocabulary))).all())
 
-    def apply(self, labels: csr_matrix[Any]) -> csr_matrix[Any]:
-        """The same rows with the labels that may be suggested, each once a row."""
+    def apply(
+        self, rows: npt.NDArray[np.int64], columns: npt.NDArray[np.int32]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+        """Pairs of row and label with the labels that may be suggested, each pair once."""
         if self._changes_nothing:
-            return labels
-        from scipy.sparse import csr_matrix
-
-        kept = np.flatnonzero(self.target >= 0)
-        mapping = csr_matrix(
-            (np.ones(len(kept), dtype=np.float32), (kept, self.target[kept])),
-            shape=(len(self.target), len(self.target)),
-        )
-        mapped = csr_matrix(labels @ mapping)
-        mapped.data[:] = 1
-        return mapped
+            return rows, columns
+        targets = self.target[columns]
+        kept = targets >= 0
+        pairs = np.unique(rows[kept] * len(self.target) + targets[kept])
+        found, labels = np.divmod(pairs, max(len(self.target), 1))
+        return found, labels.astype(np.int32)
 
 
 def _current(vocabulary: Vocabulary, column: int) -> int:

@@ -76,30 +76,24 @@ def _vote(
     label_order: npt.NDArray[np.int64],
     policy: LabelPolicy | None,
 ) -> Ranking:
-    from scipy.sparse import csr_matrix
-
-    count = len(neighbours)
     there = neighbours.rows != NOBODY
-    labels = label_sets.matrix(neighbours.rows[there], len(label_order))
-    labels = labels if policy is None else policy.apply(labels)
-    starts = np.concatenate(([0], np.cumsum(there.sum(1))))
-    voters = np.arange(starts[-1])
-
-    def tally(values: Floats) -> csr_matrix[np.float64]:
-        ballots = csr_matrix((values, voters, starts), shape=(count, len(voters)))
-        tallied = csr_matrix(ballots @ labels)
-        tallied.sort_indices()
-        return tallied
-
-    votes = tally(weights[there])
-    # The same labels in the same order: both products have one entry a label and document.
-    similarity = tally(neighbours.scores[there].astype(np.float64))
+    voters = np.flatnonzero(there.ravel())
+    starts, columns = label_sets.gather(neighbours.rows.ravel()[voters])
+    of_voter = np.repeat(np.arange(len(voters)), np.diff(starts))
+    if policy is not None:
+        of_voter, columns = policy.apply(of_voter, columns)
+    documents = voters[of_voter] // max(neighbours.k, 1)
+    # One key per document and label; what the voters give to each is added up.
+    keys, ballots = np.unique(documents * len(label_order) + columns, return_inverse=True)
+    votes = np.bincount(ballots, weights.ravel()[voters][of_voter], len(keys))
+    similarity = np.bincount(ballots, neighbours.scores.ravel()[voters][of_voter], len(keys))
+    documents, labels = np.divmod(keys, max(len(label_order), 1))
     totals = np.where(there, weights, 0).sum(1)
-    documents = np.repeat(np.arange(count), np.diff(votes.indptr))
-    shares = votes.data / np.maximum(totals[documents], np.finfo(np.float64).tiny)
-    order = np.lexsort((label_order[votes.indices], -similarity.data, -shares, documents))
+    shares = votes / np.maximum(totals[documents], np.finfo(np.float64).tiny)
+    order = np.lexsort((label_order[labels], -similarity, -shares, documents))
+    lengths = np.bincount(documents, minlength=len(neighbours))
     return Ranking(
-        votes.indptr.astype(np.int64),
-        votes.indices[order].astype(np.int32),
+        np.concatenate(([0], np.cumsum(lengths))).astype(np.int64),
+        labels[order].astype(np.int32),
         np.clip(shares[order], 0, 1).astype(np.float32),
     )

@@ -56,6 +56,7 @@ from labelkin.store.rows import (
     storable,
     text_from_values,
 )
+from labelkin.vocab.concept import Concept
 from labelkin.vocab.vocabulary import Vocabulary
 
 _PAGE = 1000
@@ -176,11 +177,54 @@ class Collection:
                     self._vocabulary.add(concept_from_json(text))
         return self._vocabulary
 
-    def in_its_language(self, document: Document) -> Document:
-        """`document` with its language: its own, else the collection's, else a detected one."""
+    def concepts(self, columns: Sequence[int]) -> dict[int, Concept]:
+        """Some concepts by column, without reading the whole vocabulary."""
+        found: dict[int, Concept] = {}
+        for start in range(0, len(columns), _PAGE):
+            wanted = list(columns[start : start + _PAGE])
+            marks = ", ".join("?" * len(wanted))
+            with self.database.errors_explained():
+                page = self.database.connection.execute(
+                    f'SELECT "column", concept FROM concepts WHERE "column" IN ({marks})', wanted
+                )
+                found.update((column, concept_from_json(text)) for column, text in page)
+        return found
+
+    def label_order(self) -> Rows:
+        """For each vocabulary column its place in the order of concept ids."""
+        with self.database.errors_explained():
+            by_id = self.database.connection.execute('SELECT "column" FROM concepts ORDER BY id')
+            columns = np.array([column for (column,) in by_id], dtype=np.int64)
+        order = np.empty(len(columns), dtype=np.int64)
+        order[columns] = np.arange(len(columns))
+        return order
+
+    def has_deprecated_concepts(self) -> bool:
+        """Whether any concept has been replaced or given up."""
+        with self.database.errors_explained():
+            found = self.database.connection.execute(
+                """SELECT 1 FROM concepts WHERE concept LIKE '%"deprecated": true%' LIMIT 1"""
+            ).fetchone()
+        return found is not None
+
+    def only_language(self) -> str | None:
+        """The language that all documents share, None where there are several."""
+        with self.database.errors_explained():
+            first, last = self.database.connection.execute(
+                "SELECT min(language), max(language) FROM documents"
+            ).fetchone()
+        return str(first) if first is not None and first == last else None
+
+    def in_its_language(self, document: Document, expected: str | None = None) -> Document:
+        """`document` with its language: its own, else the collection's, else a detected one.
+
+        `expected` is taken instead of detecting one.
+        """
         if document.language:
             return document
         language = self.config.collection.language
+        if language == "auto" and expected is not None:
+            language = expected
         if language == "auto":
             language = detect_language(document.text) or "en"
         return replace(document, language=language)

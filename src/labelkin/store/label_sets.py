@@ -94,6 +94,12 @@ class LabelSets:
         """The label sets of `rows` as a 0/1 matrix with `width` columns."""
         from scipy.sparse import csr_matrix
 
+        starts, columns = self.gather(rows)
+        ones = np.ones(len(columns), dtype=np.float32)
+        return csr_matrix((ones, columns, starts), shape=(len(starts) - 1, width))
+
+    def gather(self, rows: Rows) -> tuple[npt.NDArray[np.int64], Columns]:
+        """The label sets of `rows` one after another, and where each begins."""
         rows = np.asarray(rows, dtype=np.int64)
         begins, lengths, owners = self._spans(rows)
         starts = np.concatenate(([0], np.cumsum(lengths)))
@@ -104,8 +110,7 @@ class LabelSets:
         for number in np.unique(owners):
             mine = label_owners == number
             columns[mine] = self.segments[number].columns[places[mine]]
-        ones = np.ones(len(columns), dtype=np.float32)
-        return csr_matrix((ones, columns, starts), shape=(len(rows), width))
+        return starts, columns
 
     def _spans(
         self, rows: Rows
@@ -141,7 +146,7 @@ class LabelSets:
                 counts += np.bincount(part, minlength=width)
         dropped = dropped[dropped < self.rows]
         for start in range(0, len(dropped), _CHUNK):
-            part = self.matrix(dropped[start : start + _CHUNK], width).indices
+            _, part = self.gather(dropped[start : start + _CHUNK])
             counts -= np.bincount(part, minlength=width)
         return counts
 
