@@ -48,6 +48,7 @@ format: $(VENV)/.test  ## Format the code
 bench: $(VENV)/.bench  ## Measure speed and size; results go to results/
 	$(BIN)/python benchmarks/store.py
 	$(BIN)/python benchmarks/neighbours.py
+	$(BIN)/python benchmarks/knn.py
 
 soak: $(VENV)/.test  ## Hundreds of kills and other long tests
 	$(BIN)/pytest -m soak

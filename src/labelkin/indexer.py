@@ -232,6 +232,9 @@ class Indexer:
         progress: Callable[[int, int], None] | None = None,
     ) -> list[Trial]:
         """How all combinations of k, weighting, count and threshold do, best first."""
+        from labelkin.evaluate.gold import gold_matrix
+        from labelkin.evaluate.sweep import KS, sweep
+
         gold = gold_matrix(documents, self.vocabulary)
         found = self.neighbours(documents, max(KS), representation=representation, store_terms=True)
         return sweep(self._knn(None), found, gold, measure, progress=progress)

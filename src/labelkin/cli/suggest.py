@@ -78,7 +78,7 @@ def suggest(
             print_json([_as_json(*pair, language) for pair in found])
         else:
             for document, suggestions in found:
-                _print(document, suggestions, language, explain)
+                print_suggestions(document, suggestions, language, explain)
     if corpus is not None:
         exit_after_reading(corpus.report, strict=False)
 
@@ -108,7 +108,10 @@ def _suggested(
         )
 
 
-def _print(document: Document, suggestions: list[Suggestion], language: str, explain: bool) -> None:
+def print_suggestions(
+    document: Document, suggestions: list[Suggestion], language: str, explain: bool
+) -> None:
+    """Print one document's headings as a table, with the evidence."""
     heading = "" if document.id == PLAIN_TEXT else f"{document.id}  {document.title}"
     if not suggestions:
         tell(f"{heading or 'The text'}: no heading can be suggested.")
