@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
+from labelkin.closing import Closing
 from labelkin.corpus.document import Deletion, Document
 from labelkin.corpus.language import normalise_language
 from labelkin.exceptions import ConfigError
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from labelkin.evaluate.sweep import Trial
 
 
-class Indexer:
+class Indexer(Closing):
     """A collection that one can fill, look into and, step by step, learn from.
 
     >>> with Indexer.create("news", vocabulary) as indexer:
@@ -69,17 +69,6 @@ class Indexer:
     def open(cls, path: str | Path, *, read_only: bool = False) -> Indexer:
         """An existing collection; one on a read-only disk can be read and searched."""
         return cls(Collection(Path(path), read_only=read_only))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Let go of the collection's files."""

@@ -27,8 +27,10 @@ def test_eval(run: Run, demo: str) -> None:
     assert list(values) == ["MiF", "P@5", "hF"]
     assert 0.25 < values["MiF"] < values["hF"] < 1
     assert result.stderr.endswith("Evaluated 100 documents with labels.\n")
-    table = run("eval", demo, "held.jsonl", "--per-label", "labels.tsv").stdout
+    table = run("eval", demo, "held.jsonl", "--per-label", "labels.tsv", "--bands").stdout
     assert "95 % interval" in table
+    assert all(band in table for band in ("head", "torso", "tail"))
+    assert run("eval", demo, "held.jsonl", "--method", "magic").exit_code == 2
     assert Path("labels.tsv").read_text().startswith("label\tTP\tFP\tFN\tP\tR\tF\ttraining\n")
 
 

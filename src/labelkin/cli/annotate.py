@@ -19,6 +19,8 @@ from labelkin.cli.options import (
     Json,
     LabelSeparator,
     Language,
+    Method,
+    MethodName,
     RepresentationName,
     Strict,
 )
@@ -43,6 +45,7 @@ def annotate(
         str | None,
         typer.Option(help="jsonl, csv, annif-tsv, bioasq or npz. Default: by the extension."),
     ] = None,
+    method: MethodName = Method.KNN,  # noqa: ARG001 - the only one so far
     representation: RepresentationName = None,
     language: Language = "en",
     format: CorpusFormat = None,

@@ -16,6 +16,8 @@ from labelkin.cli.options import (
     CorpusFiles,
     CorpusFormat,
     Json,
+    Method,
+    MethodName,
     RepresentationName,
 )
 
@@ -45,6 +47,11 @@ def evaluate(
     ] = None,
     measures: Measures = None,
     per_label: PerLabel = None,
+    bands: Annotated[
+        bool,
+        typer.Option("--bands", help="Also by how often labels occur: head, torso and tail."),
+    ] = False,
+    method: MethodName = Method.KNN,  # noqa: ARG001 - the only one so far
     representation: RepresentationName = None,
     format: CorpusFormat = None,
     json: Json = False,
@@ -69,6 +76,8 @@ def evaluate(
     if known:
         tell(f"{counted(known, 'document')} in the collection itself, searched leave-one-out.")
     _show(evaluation, asked, names, per_label, json)
+    if bands and not json:
+        _show_bands(evaluation, asked)
     exit_after_reading(corpus.report, strict=False)
 
 
@@ -130,6 +139,15 @@ def _show(
             interval = f"{found.low:.4f} – {found.high:.4f}"
         rows.append((measure.name, f"{values[measure.name]:.4f}", interval))
     print_table("", [("measure", False), ("value", True), ("95 % interval", False)], rows)
+
+
+def _show_bands(evaluation: Evaluation, measures: Sequence[Measure]) -> None:
+    from labelkin.evaluate import DEFAULT_BANDS, evaluate_bands
+
+    values = evaluate_bands(evaluation, measures)
+    names = [band.name for band in DEFAULT_BANDS]
+    rows = [(m.name, *(f"{values[name][m.name]:.4f}" for name in names)) for m in measures]
+    print_table("", [("measure", False), *((name, True) for name in names)], rows)
 
 
 def _write_labels(evaluation: Evaluation, names: list[str], path: Path) -> None:

@@ -13,7 +13,15 @@ import typer
 from labelkin.cli.build import build_with_progress
 from labelkin.cli.console import counted, print_json, print_table, tell
 from labelkin.cli.exits import exit_after_reading
-from labelkin.cli.options import CollectionPath, CorpusFormat, Json, RepresentationName
+from labelkin.cli.options import (
+    BodyText,
+    CollectionPath,
+    CorpusFormat,
+    Json,
+    RepresentationName,
+    TextFile,
+    TitleText,
+)
 from labelkin.cli.progress import meter
 from labelkin.cli.texts import open_texts
 
@@ -28,12 +36,9 @@ _SHOWN_TERMS = 5
 
 def neighbours(
     collection: CollectionPath,
-    file: Annotated[
-        Path | None,
-        typer.Argument(help="A corpus file or a plain text; - is standard input."),
-    ] = None,
-    title: Annotated[str, typer.Option(help="Title of the text.")] = "",
-    text: Annotated[str, typer.Option(help="The text itself.")] = "",
+    file: TextFile = None,
+    title: TitleText = "",
+    text: BodyText = "",
     k: Annotated[
         int | None,
         typer.Option("-k", min=1, max=10_000, help="How many. Default: as labelkin.toml says."),

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+
+class Method(StrEnum):
+    """The methods that can be asked for."""
+
+    KNN = "knn"
+
+
 CollectionPath = Annotated[Path, typer.Argument(metavar="COLLECTION", help="A collection folder.")]
+TextFile = Annotated[
+    Path | None,
+    typer.Argument(metavar="FILE", help="A corpus file or a plain text; - is standard input."),
+]
+TitleText = Annotated[str, typer.Option("--title", help="Title of the text.")]
+BodyText = Annotated[str, typer.Option("--text", help="The text itself.")]
 CorpusFiles = Annotated[
     list[Path],
     typer.Argument(metavar="FILES...", help="Corpus files, gzipped or not; - is standard input."),
@@ -30,5 +44,8 @@ RepresentationName = Annotated[
     typer.Option(
         "--representation", help="Kinds of terms, joined with +. Default: as labelkin.toml says."
     ),
+]
+MethodName = Annotated[
+    Method, typer.Option("--method", help="How headings are decided: knn lets neighbours vote.")
 ]
 Language = Annotated[str, typer.Option(help="Language of heading names.")]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,7 +12,18 @@ import typer
 from labelkin.cli.build import build_with_progress
 from labelkin.cli.console import print_json, print_table, tell
 from labelkin.cli.exits import exit_after_reading
-from labelkin.cli.options import CollectionPath, CorpusFormat, Json, Language, RepresentationName
+from labelkin.cli.options import (
+    BodyText,
+    CollectionPath,
+    CorpusFormat,
+    Json,
+    Language,
+    Method,
+    MethodName,
+    RepresentationName,
+    TextFile,
+    TitleText,
+)
 from labelkin.cli.texts import PLAIN_TEXT, open_texts
 
 if TYPE_CHECKING:
@@ -28,12 +38,9 @@ _BAR = 10
 
 def suggest(
     collection: CollectionPath,
-    file: Annotated[
-        Path | None,
-        typer.Argument(help="A corpus file or a plain text; - is standard input."),
-    ] = None,
-    title: Annotated[str, typer.Option(help="Title of the text.")] = "",
-    text: Annotated[str, typer.Option(help="The text itself.")] = "",
+    file: TextFile = None,
+    title: TitleText = "",
+    text: BodyText = "",
     k: Annotated[int | None, typer.Option("-k", min=1, max=10_000, help="How many vote.")] = None,
     limit: Annotated[
         int | None, typer.Option(min=1, help="Give this many headings, whatever the count says.")
@@ -53,6 +60,7 @@ def suggest(
     explain: Annotated[
         bool, typer.Option("--explain", help="List the documents that carry each heading.")
     ] = False,
+    method: MethodName = Method.KNN,  # noqa: ARG001 - the only one so far
     representation: RepresentationName = None,
     language: Language = "en",
     format: CorpusFormat = None,

@@ -10,9 +10,9 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import IO, TYPE_CHECKING, Self
+from typing import IO, TYPE_CHECKING
 
+from labelkin.closing import Closing
 from labelkin.exceptions import DamagedFileError, FormatError, InputError
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def _first_bytes(stream: io.BufferedReader[_Rewound] | gzip.GzipFile) -> bytes:
     return head
 
 
-class Source:
+class Source(Closing):
     """One corpus file: its decompressed bytes, its first bytes for a look, and its position.
 
     `position` and `size` count the file's own (compressed) bytes, so that a
@@ -94,15 +94,8 @@ class Source:
         if self._raw is not sys.stdin.buffer:
             self._raw.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Let go of the file."""
         self.stream.close()
         self._close_raw()
 

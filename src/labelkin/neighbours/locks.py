@@ -6,11 +6,11 @@ import fcntl
 import os
 import time
 from pathlib import Path
-from types import TracebackType
-from typing import Self
+
+from labelkin.closing import Closing
 
 
-class FileLock:
+class FileLock(Closing):
     """A lock on a file of its own, shared or exclusive.
 
     In a folder that cannot be written to there may be no file to lock; then
@@ -44,19 +44,8 @@ class FileLock:
                 self._descriptor = descriptor
                 return True
 
-    def release(self) -> None:
+    def close(self) -> None:
         """Give the lock back."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.release()

@@ -7,12 +7,12 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from labelkin.closing import Closing
 from labelkin.corpus.document import Document
 from labelkin.exceptions import CollectionBusyError, ConfigError
 from labelkin.neighbours.engine import IndexDamagedError
@@ -41,7 +41,7 @@ class MatchedTerm:
     share: float
 
 
-class NeighbourSearch:
+class NeighbourSearch(Closing):
     """Searches a collection; what anyone has changed is seen by the next search."""
 
     def __init__(self, collection: Collection, representation: str | None = None) -> None:
@@ -56,17 +56,6 @@ class NeighbourSearch:
         )
         self._index = TermIndex(collection, self.representation, self._cache)
         self._searcher: tuple[IndexState, TermSearcher] | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Let go of the files."""

@@ -95,7 +95,7 @@ class TermIndex:
 
     def close(self) -> None:
         """Let go of the files."""
-        self._open_lock.release()
+        self._open_lock.close()
         if self._temporary is not None:
             self._temporary.cleanup()
             self._temporary = None

@@ -22,12 +22,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import numpy as np
 
 from labelkin._version import __version__
+from labelkin.closing import Closing
 from labelkin.corpus.document import Document
 from labelkin.corpus.language import detect_language
 from labelkin.exceptions import (
@@ -73,7 +72,7 @@ class Generation:
     token: str
 
 
-class Collection:
+class Collection(Closing):
     """An open collection folder. Use it as a context manager, or close it."""
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
@@ -137,17 +136,6 @@ class Collection:
             created_by=f"labelkin {__version__}",
         )
         write_manifest(manifest, folder)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Let go of the files."""

@@ -1,0 +1,25 @@
+"""Things that hold files open until they are closed."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+
+class Closing:
+    """Gives a class that can be closed the use of `with`."""
+
+    def close(self) -> None:
+        """Let go of what is held."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
