@@ -37,8 +37,9 @@ from labelkin.neighbours.locks import FileLock
 from labelkin.represent.cache import TermCache
 from labelkin.represent.kind import TermKind
 from labelkin.represent.representation import KINDS, Representation, make_representation
-from labelkin.store.collection import Collection, Generation, folder_errors_explained
+from labelkin.store.collection import Collection, Generation
 from labelkin.store.database import WRITER_PATIENCE_SECONDS
+from labelkin.store.folder import folder_errors_explained
 
 if TYPE_CHECKING:
     import tantivy

@@ -12,13 +12,10 @@ Everything but the database and the settings can be made anew from them.
 
 from __future__ import annotations
 
-import errno
-import os
 import secrets
-import shutil
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,13 +28,11 @@ from labelkin.corpus.document import Document
 from labelkin.corpus.language import detect_language
 from labelkin.exceptions import (
     CollectionDamagedError,
-    CollectionError,
     CollectionExistsError,
-    CollectionFullError,
-    CollectionReadOnlyError,
 )
 from labelkin.store.config import CONFIG_NAME, Config, read_config, write_config
 from labelkin.store.database import DATABASE_NAME, Database
+from labelkin.store.folder import empty_folder, folder_errors_explained
 from labelkin.store.label_sets import (
     COLUMN_TYPE,
     LabelSets,
@@ -106,7 +101,7 @@ class Collection(Closing):
                 if not path.exists():
                     folder.replace(path)
             except BaseException:
-                _empty(folder)
+                empty_folder(folder)
                 if not path.exists():
                     folder.rmdir()
                 raise
@@ -376,28 +371,5 @@ class Collection(Closing):
         return total
 
 
-def _empty(folder: Path) -> None:
-    for entry in folder.iterdir():
-        if entry.is_dir():
-            shutil.rmtree(entry, ignore_errors=True)
-        else:
-            entry.unlink(missing_ok=True)
-
-
 def _end(segments: list[Segment]) -> int:
     return segments[-1].end if segments else 0
-
-
-@contextmanager
-def folder_errors_explained(path: Path) -> Iterator[None]:
-    """A full, read-only or forbidden disk as one line."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise CollectionFullError(
-                f"{path}: the disk is full; nothing stored was lost"
-            ) from error
-        if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
-            raise CollectionReadOnlyError(f"{path}: {os.strerror(error.errno)}") from error
-        raise CollectionError(f"{path}: {error.strerror or error}") from error
