@@ -100,3 +100,10 @@ def test_repeated_column_is_refused(write: Write) -> None:
     corpus = read_corpus(write("c.csv", "id,title,title\n1,x,y\n"))
     assert list(corpus) == []
     assert len(corpus.report.files_refused) == 1
+
+
+def test_a_carriage_return_within_a_line(write: Write) -> None:
+    corpus = read_corpus(write("c.csv", 'id,title\r\n1,one\rline\r\n2,"two\rlines"\r\n'))
+    assert [document.title for document in corpus.documents()] == ["one line", "two lines"]
+    empty = read_corpus(write("d.csv", b"\r\x00"), format="csv")
+    assert list(empty) == []

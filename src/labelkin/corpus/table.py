@@ -92,7 +92,8 @@ def _next(
 
 def _parse(lines: list[tuple[int, str]], delimiter: str) -> list[str] | None:
     """The cells of a record, None where a quote is still open."""
-    text = [line + "\n" for _, line in lines]
+    # A carriage return within a line is no end of a record; the module refuses it.
+    text = [line.replace("\r", " ") + "\n" for _, line in lines]
     try:
         return next(csv.reader(text, delimiter=delimiter, strict=True), [])
     except csv.Error as error:
