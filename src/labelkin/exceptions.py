@@ -14,6 +14,12 @@
     │   ├── CollectionReadOnlyError
     │   ├── CollectionFullError     no space left on the disk
     │   └── CollectionBusyError     another process is writing
+    ├── ModelError              a trained model that cannot be used
+    │   ├── ModelNotFoundError      nothing has been trained yet
+    │   ├── ModelDamagedError
+    │   ├── ModelTooNewError
+    │   └── ModelMismatchError      it was trained on another vocabulary
+    ├── TrainingError           training cannot begin or go on
     ├── StaleNeighboursError    saved neighbours that do not fit the collection any more
     └── MissingExtraError       an optional dependency is not installed
 
@@ -78,6 +84,30 @@ class CollectionFullError(CollectionError):
 
 class CollectionBusyError(CollectionError):
     """Another process holds the writer lock."""
+
+
+class ModelError(LabelkinError):
+    """A trained model cannot be used."""
+
+
+class ModelNotFoundError(ModelError):
+    """Nothing has been trained yet."""
+
+
+class ModelDamagedError(ModelError):
+    """A file of the model is missing or corrupt."""
+
+
+class ModelTooNewError(ModelError):
+    """The model was written by a newer labelkin."""
+
+
+class ModelMismatchError(ModelError):
+    """The model was trained on another vocabulary."""
+
+
+class TrainingError(LabelkinError):
+    """Training cannot begin or go on."""
 
 
 class StaleNeighboursError(LabelkinError):

@@ -13,8 +13,9 @@ from labelkin.corpus.language import normalise_language
 from labelkin.exceptions import ConfigError
 from labelkin.neighbours import Neighbours, NeighbourSearch
 from labelkin.neighbours.term_index import BuildProgress, indexed_kinds
-from labelkin.scoring.knn import Knn, KnnSettings
+from labelkin.scoring.methods import Method, make_method
 from labelkin.scoring.ranking import Ranking
+from labelkin.scoring.settings import Settings
 from labelkin.scoring.suggestion import Suggestion, fold_broader
 from labelkin.store.collection import Collection, Generation
 from labelkin.store.config import CollectionSection, Config, LabelsSection
@@ -26,6 +27,10 @@ from labelkin.vocab.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from labelkin.evaluate import Evaluation, Measure
     from labelkin.evaluate.sweep import Trial
+    from labelkin.labels.fitting import TrainingReport
+    from labelkin.labels.training import Watcher
+    from labelkin.labels.training_settings import TrainingSettings
+    from labelkin.scoring.settings import MethodName
 
 
 class Indexer(Closing):
@@ -39,7 +44,7 @@ class Indexer(Closing):
     def __init__(self, collection: Collection) -> None:
         self.collection = collection
         self._searches: dict[str, NeighbourSearch] = {}
-        self._method: tuple[tuple[Generation, KnnSettings], Knn] | None = None
+        self._methods: dict[Settings, tuple[Generation, Method]] = {}
 
     @classmethod
     def create(
@@ -148,44 +153,96 @@ class Indexer(Closing):
         self,
         documents: Sequence[Document],
         *,
-        settings: KnnSettings | None = None,
+        settings: Settings | None = None,
         representation: str | None = None,
         fold: bool = False,
     ) -> list[list[Suggestion]]:
-        """Headings for each document, best first, with the neighbours that carry them.
+        """Headings for each document, best first, with the evidence for them.
 
         `settings` are labelkin.toml's by default; `fold` drops headings that a
         narrower one among them implies.
         """
-        knn = self._knn(settings)
-        found = self.neighbours(documents, knn.settings.k, representation=representation)
-        given = knn.suggestions(found, knn.cut(found, knn.rank(found)))
+        method, found = self._method_and_neighbours(documents, settings, representation)
+        given = method.suggestions(found, method.cut(found, method.rank(found)))
         return [fold_broader(one, self.vocabulary) for one in given] if fold else given
 
     def labels(
         self,
         documents: Sequence[Document],
-        settings: KnnSettings | None = None,
+        settings: Settings | None = None,
         representation: str | None = None,
     ) -> Ranking:
         """As `suggest`, for many documents: columns and scores only, without the evidence."""
-        knn = self._knn(settings)
-        found = self.neighbours(documents, knn.settings.k, representation=representation)
-        return knn.cut(found, knn.rank(found))
+        method, found = self._method_and_neighbours(documents, settings, representation)
+        return method.cut(found, method.rank(found))
 
-    def _knn(self, settings: KnnSettings | None) -> Knn:
-        """The method for the collection as it is now, kept while nothing changes."""
-        wanted = settings or KnnSettings.from_config(self.config)
-        state = (self.collection.generation(), wanted)
-        if self._method is None or self._method[0] != state:
-            self._method = (state, Knn(self.collection, wanted))
-        return self._method[1]
+    def method(self, settings: Settings | None = None) -> Method:
+        """A method for the collection as it is now, kept while nothing changes."""
+        wanted = settings or Settings.from_config(self.config)
+        generation = self.collection.generation()
+        known = self._methods.get(wanted)
+        if known is None or known[0] != generation:
+            known = self._methods[wanted] = (generation, make_method(self.collection, wanted))
+        return known[1]
+
+    def _method_and_neighbours(
+        self, documents: Sequence[Document], settings: Settings | None, representation: str | None
+    ) -> tuple[Method, Neighbours]:
+        wanted = settings or Settings.from_config(self.config)
+        method = self.method(wanted)
+        return method, self.neighbours(documents, wanted.k, representation=representation)
+
+    def train(
+        self,
+        settings: TrainingSettings | None = None,
+        *,
+        representation: str | None = None,
+        resume: bool = False,
+        watcher: Watcher | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> TrainingReport | None:
+        """Train the label autoencoder; needs the extra `train`.
+
+        `watcher` hears how training goes; `progress` how many documents'
+        neighbours have been found before it, of how many. Among several
+        processes (torchrun) only the first gets a report.
+        """
+        from labelkin.labels.fitting import fit_label_model
+        from labelkin.labels.training_data import make_training_data
+        from labelkin.labels.training_settings import TrainingSettings
+        from labelkin.neighbours.training import training_neighbours
+        from labelkin.scoring.label_ae import model_folder
+
+        wanted = settings or TrainingSettings.from_config(self.config)
+        collection = self.collection
+        generation = collection.generation()
+        data = make_training_data(
+            collection.label_sets(),
+            generation.next_column,
+            collection.tombstones(generation),
+            held_out=wanted.held_out,
+            min_frequency=wanted.min_frequency,
+            seed=wanted.seed,
+        )
+        if wanted.averages:
+            neighbours = training_neighbours(
+                self.search(representation), data, wanted.averaged_documents, wanted.seed, progress
+            )
+            data = replace(data, neighbours=neighbours)
+        return fit_label_model(
+            data,
+            self.vocabulary,
+            wanted,
+            model_folder(collection),
+            resume=resume,
+            watcher=watcher,
+        )
 
     def evaluate(
         self,
         documents: Sequence[Document],
         *,
-        settings: KnnSettings | None = None,
+        settings: Settings | None = None,
         representation: str | None = None,
     ) -> Evaluation:
         """What would be suggested for documents that have labels, beside those labels.
@@ -193,40 +250,58 @@ class Indexer(Closing):
         Hand it to `labelkin.evaluate.evaluate` for the values of measures. A
         document that is in the collection is searched leave-one-out.
         """
+        wanted = settings or Settings.from_config(self.config)
+        (evaluation,) = self.compare(documents, [wanted], representation=representation)
+        return evaluation
+
+    def compare(
+        self,
+        documents: Sequence[Document],
+        settings: Sequence[Settings],
+        *,
+        representation: str | None = None,
+    ) -> list[Evaluation]:
+        """As `evaluate`, for several settings over the same neighbours."""
         from labelkin.evaluate import Evaluation
         from labelkin.evaluate.gold import gold_matrix, hierarchy_of
 
-        knn = self._knn(settings)
-        found = self.neighbours(documents, knn.settings.k, representation=representation)
-        ranked = knn.rank(found)
+        methods = [self.method(wanted) for wanted in settings]
+        k = max(wanted.k for wanted in settings)
+        found = self.neighbours(documents, k, representation=representation)
         gold = gold_matrix(documents, self.vocabulary)
         generation = self.collection.generation()
         dropped = self.collection.tombstones(generation)
-        training = self.collection.label_sets().frequencies(gold.shape[1], dropped)
-        return Evaluation(
+        common = Evaluation(
             gold=gold,
-            predicted=knn.cut(found, ranked),
-            ranked=ranked,
-            training_frequencies=training,
+            predicted=Ranking.from_lists([[] for _ in documents]),
+            training_frequencies=self.collection.label_sets().frequencies(gold.shape[1], dropped),
             training_documents=self.collection.count(),
             hierarchy=hierarchy_of(self.vocabulary, gold.shape[1]),
         )
+        evaluations = []
+        for method in methods:
+            ranked = method.rank(found)
+            predicted = method.cut(found, ranked)
+            evaluations.append(replace(common, predicted=predicted, ranked=ranked))
+        return evaluations
 
     def tune(
         self,
         documents: Sequence[Document],
         measure: Measure,
         *,
+        method: MethodName | None = None,
         representation: str | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> list[Trial]:
-        """How all combinations of k, weighting, count and threshold do, best first."""
+        """How all combinations of a method's settings do, best first."""
         from labelkin.evaluate.gold import gold_matrix
         from labelkin.evaluate.sweep import KS, sweep
 
+        settings = Settings.from_config(self.config, method)
         gold = gold_matrix(documents, self.vocabulary)
         found = self.neighbours(documents, max(KS), representation=representation, store_terms=True)
-        return sweep(self._knn(None), found, gold, measure, progress=progress)
+        return sweep(self.method(settings), settings, found, gold, measure, progress=progress)
 
     def search(self, representation: str | None = None) -> NeighbourSearch:
         """The search by one representation, for more than `neighbours` tells."""

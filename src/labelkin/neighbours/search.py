@@ -106,6 +106,12 @@ class NeighbourSearch(Closing):
             self._searcher = None
             return self._search(documents, k, store_terms)
 
+    def search_rows(self, rows: npt.NDArray[np.int64], k: int) -> Neighbours:
+        """The neighbours of stored documents, leave-one-out; none for rows that are gone."""
+        texts = self._collection.texts_of(rows.tolist())
+        gone = Document("", "", language="en")
+        return self.search([texts.get(int(row), gone) for row in rows], k)
+
     def _search(self, documents: Sequence[Document], k: int, store_terms: bool) -> Neighbours:
         searcher = self._up_to_date_searcher()
         state = self._index.state

@@ -33,13 +33,13 @@ from labelkin.neighbours.engine import (
     engine_errors_explained,
     open_index,
 )
-from labelkin.neighbours.locks import FileLock
 from labelkin.represent.cache import TermCache
 from labelkin.represent.kind import TermKind
 from labelkin.represent.representation import KINDS, Representation, make_representation
 from labelkin.store.collection import Collection, Generation
 from labelkin.store.database import WRITER_PATIENCE_SECONDS
 from labelkin.store.folder import folder_errors_explained
+from labelkin.store.locks import FileLock
 
 if TYPE_CHECKING:
     import tantivy

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelkin.exceptions import ConfigError
+from labelkin.store.collection import Collection
 from labelkin.vocab.concept import Concept
 from labelkin.vocab.vocabulary import Vocabulary
 
@@ -48,6 +49,19 @@ class LabelPolicy:
         pairs = np.unique(rows[kept] * len(self.target) + targets[kept])
         found, labels = np.divmod(pairs, max(len(self.target), 1))
         return found, labels.astype(np.int32)
+
+
+def policy_for(
+    collection: Collection, include: Iterable[str], exclude: Iterable[str]
+) -> LabelPolicy | None:
+    """The policy for a collection; None where everything may be suggested as it is.
+
+    Without lists and deprecated concepts the vocabulary need not be read.
+    """
+    include, exclude = tuple(include), tuple(exclude)
+    if not (include or exclude or collection.has_deprecated_concepts()):
+        return None
+    return LabelPolicy(collection.vocabulary, include, exclude)
 
 
 def _current(vocabulary: Vocabulary, column: int) -> int:

@@ -11,28 +11,49 @@ from labelkin.vocab.vocabulary import Vocabulary
 
 @dataclass(frozen=True, slots=True)
 class Carrier:
-    """A neighbour that carries a suggested heading, and its share of the heading's score."""
+    """A neighbour that speaks for a suggested heading, and its share of the heading's score.
+
+    The label autoencoder may hear a heading in neighbours that do not carry it.
+    """
 
     id: str
     title: str
     distance: float
     share: float
+    carries: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A heading for a text: its score in [0, 1], its rank from 1, and who carries it."""
+    """A heading for a text: its score in [0, 1], its rank from 1, and who speaks for it.
+
+    `inferred_from` names headings of the neighbours that bring it about where
+    no neighbour carries it.
+    """
 
     concept: Concept
     score: float
     rank: int
     carriers: tuple[Carrier, ...]
     neighbours: int
+    inferred_from: tuple[Concept, ...] = ()
+
+    @property
+    def votes(self) -> int:
+        """How many neighbours carry the heading."""
+        return sum(carrier.carries for carrier in self.carriers)
 
     @property
     def reason(self) -> str:
         """The evidence in one line."""
-        return f"{len(self.carriers)} of {self.neighbours} nearest documents"
+        return self.reason_in("en")
+
+    def reason_in(self, language: str) -> str:
+        """The evidence in one line, with heading names in this language."""
+        if self.votes or not self.inferred_from:
+            return f"{self.votes} of {self.neighbours} nearest documents"
+        names = ", ".join(concept.name(language) for concept in self.inferred_from)
+        return f"inferred from {names}"
 
 
 def fold_broader(suggestions: Sequence[Suggestion], vocabulary: Vocabulary) -> list[Suggestion]:

@@ -182,6 +182,11 @@ class Collection(Closing):
         order[columns] = np.arange(len(columns))
         return order
 
+    def columns_by_id(self) -> dict[str, int]:
+        """The column of every concept, without reading the concepts themselves."""
+        with self.database.errors_explained():
+            return dict(self.database.connection.execute('SELECT id, "column" FROM concepts'))
+
     def has_deprecated_concepts(self) -> bool:
         """Whether any concept has been replaced or given up."""
         with self.database.errors_explained():

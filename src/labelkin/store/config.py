@@ -109,6 +109,12 @@ class NeighboursSection(Section):
 class SuggestSection(Section):
     """How headings are suggested."""
 
+    method: Literal["knn", "label-ae", "mix", "mix-ranked"] = Field(
+        default="knn",
+        description='How headings are decided: "knn" lets neighbours vote, "label-ae" decodes '
+        'their average in the latent space, "mix" gives the label-AE\'s headings first and fills '
+        'up with votes, "mix-ranked" joins both scores. All but "knn" need `labelkin train`.',
+    )
     weighting: Literal["majority", "difference", "square"] = Field(
         default="majority",
         description='What a neighbour\'s vote weighs: "majority" 1, "difference" 1 - d, '
@@ -131,6 +137,92 @@ class SuggestSection(Section):
     exclude: list[str] = Field(default=[], description="Never suggest these; as in include.")
 
 
+class LabelAeSection(Section):
+    """How the label autoencoder suggests headings."""
+
+    k: int = Field(default=20, ge=1, le=10_000, description="How many neighbours are averaged.")
+    weighting: Literal["majority", "difference", "square"] = Field(
+        default="difference", description="What a neighbour weighs in the average."
+    )
+    distance: Literal["self", "top"] = Field(
+        default="self", description="What distances are measured against; as in neighbours."
+    )
+    count: Literal["mean", "weighted", "none"] = Field(
+        default="none",
+        description="How many headings: the neighbours' mean number, or as many as pass the "
+        "threshold.",
+    )
+    threshold: float = Field(
+        default=0.5, ge=0.0, le=1.0, description="Headings with a lower score are not given."
+    )
+
+
+class MixSection(Section):
+    """How `mix-ranked` joins votes and label autoencoder."""
+
+    share: float = Field(
+        default=0.5,
+        ge=0.0,
+        le=1.0,
+        description="The label-AE's share of the score; the rest is the votes'.",
+    )
+    count: Literal["mean", "weighted", "none"] = Field(
+        default="mean", description="How many headings, as the voting neighbours have."
+    )
+    threshold: float = Field(
+        default=0.0, ge=0.0, le=1.0, description="Headings with a lower score are not given."
+    )
+
+
+class TrainingSection(Section):
+    """How the label autoencoder is trained."""
+
+    preset: str = Field(
+        default="auto",
+        description='Layer sizes: "auto" fits them to the collection, "small" (1024/256/64), '
+        '"medium" (2048/512/128) and "large" (4096/1024/128) are the paper\'s, or three sizes.',
+    )
+    activation: Literal["linear", "relu", "tanh"] = Field(
+        default="linear", description="What follows the embedding layer."
+    )
+    dropout: float = Field(
+        default=0.2, ge=0.0, lt=1.0, description="Share of hidden values dropped in training."
+    )
+    epochs: int = Field(default=30, ge=1, description="At most this many rounds.")
+    batch_size: int = Field(default=256, ge=2, description="Documents in a step.")
+    learning_rate: float = Field(
+        default=0.002, gt=0.0, description="Adam's highest rate; it warms up and falls in a cosine."
+    )
+    warm_up: int = Field(default=200, ge=0, description="Steps until the rate is at its highest.")
+    patience: int = Field(
+        default=4, ge=0, description="Stop after this many rounds without gain; 0 never stops."
+    )
+    held_out: float = Field(
+        default=0.02, ge=0.0, le=0.5, description="Share of documents kept aside, at most 2000."
+    )
+    min_frequency: int = Field(
+        default=1, ge=1, description="Headings that fewer documents carry are not learned."
+    )
+    sampled_outputs: int = Field(
+        default=3500,
+        ge=0,
+        description="Headings besides a step's own for which the loss is computed, where there "
+        "are far more: the most frequent ones and a sample of the others. 0 takes all.",
+    )
+    averages: bool = Field(
+        default=True,
+        description="Also learn from the averages of documents' neighbours, as they occur in "
+        "prediction; false is the paper's way.",
+    )
+    averaged_documents: int = Field(
+        default=50_000, ge=0, description="For at most this many documents."
+    )
+    seed: int = Field(default=0, ge=0, description="Same data and seed, same model.")
+    precision: Literal["auto", "float32", "mixed"] = Field(
+        default="auto", description='"auto" mixes bfloat16 in on CUDA devices.'
+    )
+
+
 class Config(Section):
     """All of labelkin.toml."""
 
@@ -140,6 +232,9 @@ class Config(Section):
     representation: RepresentationSection = RepresentationSection()
     neighbours: NeighboursSection = NeighboursSection()
     suggest: SuggestSection = SuggestSection()
+    label_ae: LabelAeSection = LabelAeSection()
+    mix: MixSection = MixSection()
+    training: TrainingSection = TrainingSection()
 
 
 def read_config(path: Path) -> Config:

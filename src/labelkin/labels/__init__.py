@@ -1,0 +1,1 @@
+"""The label autoencoder: label sets in a small latent space, and back."""

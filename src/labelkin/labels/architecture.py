@@ -1,0 +1,128 @@
+"""The shape of a label autoencoder: the sizes of its layers, by name or fitted to the data.
+
+    labels → first → second → latent → second → first → labels
+
+The four hidden layers are dense, batch-normalised, ReLU, dropout, in this
+order; the embedding is dense with `activation`; the output is a sigmoid per
+label (sections 3.2 and 4.3 of the paper, whose table gives the presets' sizes).
+The paper leaves the order within a layer and the embedding's activation open:
+these are our choices.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, get_args
+
+from labelkin.exceptions import ConfigError
+
+Activation = Literal["linear", "relu", "tanh"]
+ACTIVATIONS: tuple[Activation, ...] = get_args(Activation)
+
+# Sizes are multiples of this: matrix kernels like them.
+_STEP = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """Sizes of the hidden layers and the embedding."""
+
+    first: int
+    second: int
+    latent: int
+    activation: Activation = "linear"
+    dropout: float = 0.2
+
+    def __post_init__(self) -> None:
+        if min(self.first, self.second, self.latent) < 1:
+            raise ConfigError(f"layer sizes are {self.sizes}; each must be at least 1")
+        if self.activation not in ACTIVATIONS:
+            raise ConfigError(f"no activation {self.activation!r}; known: {', '.join(ACTIVATIONS)}")
+        if not 0 <= self.dropout < 1:
+            raise ConfigError(f"dropout is {self.dropout}, which is not in [0, 1)")
+
+    @property
+    def sizes(self) -> str:
+        """As it is written in settings: `2048/512/128`."""
+        return f"{self.first}/{self.second}/{self.latent}"
+
+    def trainable_parameters(self, labels: int) -> int:
+        """Weights and biases of all layers, and scale and shift of the normalisations."""
+        dense = [
+            (labels, self.first),
+            (self.first, self.second),
+            (self.second, self.latent),
+            (self.latent, self.second),
+            (self.second, self.first),
+            (self.first, labels),
+        ]
+        weights = sum(inputs * outputs + outputs for inputs, outputs in dense)
+        return weights + 2 * self._normalised
+
+    def parameters(self, labels: int) -> int:
+        """The trainable ones, and the running means and variances of the normalisations."""
+        return self.trainable_parameters(labels) + 2 * self._normalised
+
+    @property
+    def _normalised(self) -> int:
+        return 2 * (self.first + self.second)
+
+    def to_json(self) -> dict[str, Any]:
+        """As a JSON object."""
+        return asdict(self)
+
+
+# first, second, latent (the paper's table of configurations)
+PRESETS: dict[str, tuple[int, int, int]] = {
+    "small": (1024, 256, 64),
+    "medium": (2048, 512, 128),
+    "large": (4096, 1024, 128),
+}
+
+
+def make_architecture(
+    name: str,
+    labels: int,
+    documents: int,
+    *,
+    activation: Activation = "linear",
+    dropout: float = 0.2,
+) -> Architecture:
+    """The architecture that `name` means: `auto`, a preset, or sizes such as `1024/256/64`."""
+    if name == "auto":
+        sizes = _fitted(labels, documents)
+    elif name in PRESETS:
+        sizes = PRESETS[name]
+    else:
+        sizes = _parsed(name)
+    return Architecture(*sizes, activation, dropout)
+
+
+def _parsed(name: str) -> tuple[int, int, int]:
+    parts = name.replace(",", "/").split("/")
+    try:
+        first, second, latent = (int(part) for part in parts)
+    except ValueError:
+        known = ", ".join(("auto", *PRESETS))
+        raise ConfigError(
+            f"no preset {name!r}; give one of {known}, or three sizes such as 1024/256/64"
+        ) from None
+    return first, second, latent
+
+
+def _fitted(labels: int, documents: int) -> tuple[int, int, int]:
+    """Sizes for this many labels and documents.
+
+    The latent space grows with the number of labels, since a small one drops
+    rare headings first, but not beyond what the documents can teach; hidden
+    layers keep the presets' proportions. results/label-ae.md has the
+    measurements behind the numbers.
+    """
+    latent = _rounded(min(2 * labels**0.5, documents**0.5 * 1.25), 16, 256)
+    first = _rounded(min(8 * labels**0.5, documents**0.5 * 5), 64, 2048)
+    return first, max(_rounded((first * latent) ** 0.5, 32, first), latent), latent
+
+
+def _rounded(size: float, low: int, high: int) -> int:
+    step = _STEP if size >= _STEP else 16
+    return int(min(max(round(size / step) * step, low), high))

@@ -1,0 +1,117 @@
+"""From a collection's label sets to a trained model in its folder."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import logging
+import platform
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from labelkin._version import __version__
+from labelkin.exceptions import MissingExtraError, TrainingError
+from labelkin.labels.card import model_card
+from labelkin.labels.curves import draw_curves
+from labelkin.labels.model import ModelInfo, save_model, vocabulary_fingerprint
+from labelkin.labels.training_data import TrainingData
+
+if TYPE_CHECKING:
+    from labelkin.labels.training import TrainingSettings, Watcher
+    from labelkin.vocab.vocabulary import Vocabulary
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class TrainingReport:
+    """What a training did."""
+
+    info: ModelInfo
+    folder: Path
+    resumed: bool
+
+    @property
+    def validation(self) -> dict[str, float]:
+        """The figures of the weights that were kept."""
+        best: dict[str, float] = self.info.training["best"]
+        return best
+
+
+def fit_label_model(
+    data: TrainingData,
+    vocabulary: Vocabulary,
+    settings: TrainingSettings,
+    folder: Path,
+    *,
+    resume: bool = False,
+    watcher: Watcher | None = None,
+) -> TrainingReport | None:
+    """Train on `data` and make the result the model in `folder`.
+
+    Among several processes only the first writes and gets a report. With
+    `resume` an interrupted training goes on where its last checkpoint was.
+    """
+    trainer_class = _trainer_class()
+    folder.mkdir(parents=True, exist_ok=True)
+    trainer = trainer_class(data, settings, folder)
+    if resume:
+        trainer.resume()
+    elif trainer.checkpoints.exists() and trainer.workers.is_first:
+        logger.warning("%s: an unfinished training is dropped", folder)
+        trainer.checkpoints.remove()
+    network = trainer.run(watcher)
+    if not trainer.workers.is_first:
+        trainer.forget()
+        return None
+    if not network.tensors:
+        raise TrainingError("no epoch was finished; give it more time or more epochs")
+    info = ModelInfo(
+        architecture=network.architecture,
+        labels=tuple(vocabulary[int(column)].id for column in data.columns.columns),
+        vocabulary=vocabulary_fingerprint([concept.id for concept in vocabulary]),
+        seed=settings.seed,
+        settings=asdict(settings),
+        data=_statistics(data),
+        training={
+            "epochs": len(network.history),
+            "best_epoch": network.best_epoch,
+            "best": network.history[network.best_epoch - 1],
+            "seconds": round(network.seconds, 1),
+            "stopped": network.stopped,
+            "processes": trainer.workers.count,
+            "device": trainer.device.type,
+        },
+        versions={
+            "labelkin": __version__,
+            "python": platform.python_version(),
+            **{name: importlib.metadata.version(name) for name in ("numpy", "torch")},
+        },
+    )
+    save_model(folder, info, network.tensors, model_card(info))
+    draw_curves(network.history, folder / "training.png")
+    trainer.forget()
+    return TrainingReport(info, folder, resume)
+
+
+def _trainer_class() -> Any:
+    try:
+        from labelkin.labels.training import Trainer
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise MissingExtraError("training needs torch: pip install 'labelkin[train]'") from error
+    return Trainer
+
+
+def _statistics(data: TrainingData) -> dict[str, Any]:
+    return {
+        "documents": len(data.rows),
+        "held_out": len(data.held_out),
+        "labels": data.labels,
+        "label_occurrences": int(data.frequencies.sum()),
+        "labels_seen_once": int(np.count_nonzero(data.frequencies == 1)),
+        "documents_with_neighbours": 0 if data.neighbours is None else len(data.neighbours.rows),
+    }

@@ -1,0 +1,224 @@
+"""A trained label autoencoder on disk, and how it is run. Needs NumPy, not torch.
+
+    label-ae/
+      model.json                what the network is, knows and was trained on
+      weights-….safetensors     its weights, in float32
+      README.md                 the model card
+      training.csv, .png        the course of training
+
+`model.json` names the weights and is written last, so that a folder always
+holds one whole model: the old one or the new one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from labelkin.atomic import atomic_file, atomic_text
+from labelkin.exceptions import ModelDamagedError, ModelNotFoundError, ModelTooNewError
+from labelkin.labels.architecture import Architecture
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+MODEL_NAME = "label-ae"
+FORMAT_VERSION = 1
+DESCRIPTION = "model.json"
+NORM_EPSILON = 1e-5
+
+Floats = npt.NDArray[np.float32]
+Tensors = Mapping[str, npt.NDArray[np.float32]]
+
+# The tensors of a network: dense layers and, where there is one, the normalisation behind.
+ENCODER = (("inputs", "norm1"), ("dense2", "norm2"), ("embedding", None))
+DECODER = (("dense3", "norm3"), ("dense4", "norm4"), ("outputs", None))
+
+
+@dataclass(frozen=True)
+class ModelInfo:
+    """What `model.json` says: enough to use the model, and to know where it came from."""
+
+    architecture: Architecture
+    labels: tuple[str, ...]
+    vocabulary: str
+    seed: int
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    data: Mapping[str, Any] = field(default_factory=dict)
+    training: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """As a JSON object."""
+        return {
+            "architecture": self.architecture.to_json(),
+            "vocabulary": self.vocabulary,
+            "seed": self.seed,
+            "settings": dict(self.settings),
+            "data": dict(self.data),
+            "training": dict(self.training),
+            "versions": dict(self.versions),
+            "labels": list(self.labels),
+        }
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> ModelInfo:
+        """What `to_json` gave."""
+        return cls(
+            architecture=Architecture(**content["architecture"]),
+            labels=tuple(content["labels"]),
+            vocabulary=content["vocabulary"],
+            seed=content["seed"],
+            settings=content["settings"],
+            data=content["data"],
+            training=content["training"],
+            versions=content["versions"],
+        )
+
+
+def vocabulary_fingerprint(identifiers: Sequence[str]) -> str:
+    """A digest of the concepts that a model can have been trained on."""
+    digest = hashlib.blake2b(digest_size=16)
+    for identifier in sorted(identifiers):
+        digest.update(identifier.encode("utf-8", "replace") + b"\x00")
+    return digest.hexdigest()
+
+
+def save_model(folder: Path, info: ModelInfo, tensors: Tensors, card: str) -> None:
+    """Make the network in `tensors` the model of `folder`, in one step."""
+    from safetensors.numpy import save
+
+    folder.mkdir(parents=True, exist_ok=True)
+    content = save({name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()})
+    weights = f"weights-{hashlib.blake2b(content, digest_size=8).hexdigest()}.safetensors"
+    with atomic_file(folder / weights) as file:
+        file.write(content)
+    description = {"format_version": FORMAT_VERSION, "weights": weights, **info.to_json()}
+    with atomic_text(folder / DESCRIPTION) as text:
+        json.dump(description, text, ensure_ascii=False, indent=1)
+    with atomic_text(folder / "README.md") as text:
+        text.write(card)
+    for path in folder.glob("weights-*.safetensors"):
+        if path.name != weights:
+            path.unlink(missing_ok=True)
+
+
+class LabelModel:
+    """A label autoencoder that can encode label sets and decode latent vectors.
+
+    Weights are read when they are needed: suggesting needs the decoder only.
+    Normalisations are folded into the layers before them.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.info, self._weights = _described(folder)
+        self._encoder: _Layers | None = None
+        self._decoder: _Layers | None = None
+
+    @property
+    def digest(self) -> str:
+        """Changes whenever the weights do."""
+        return self._weights.removeprefix("weights-").removesuffix(".safetensors")
+
+    @property
+    def latent(self) -> int:
+        """The number of latent dimensions."""
+        return self.info.architecture.latent
+
+    def encode(self, label_sets: csr_matrix[Any]) -> Floats:
+        """The latent vectors of label sets, given as a 0/1 matrix over the model's labels."""
+        if self._encoder is None:
+            self._encoder = self._layers(ENCODER)
+        (table, bias), *others = self._encoder
+        hidden = np.maximum(label_sets @ table + bias, 0)
+        *middle, (weight, shift) = others
+        for inner, inner_shift in middle:
+            hidden = np.maximum(hidden @ inner.T + inner_shift, 0)
+        embedded: Floats = hidden @ weight.T + shift
+        activation = self.info.architecture.activation
+        if activation == "relu":
+            return np.maximum(embedded, 0)
+        return np.tanh(embedded) if activation == "tanh" else embedded
+
+    def decode(self, latent: Floats, columns: npt.NDArray[np.int64] | None = None) -> Floats:
+        """The logits of all labels, or of some columns, a line per latent vector."""
+        *hidden, (weight, bias) = self._decoder_layers()
+        values = latent.astype(np.float32, copy=False)
+        for inner, shift in hidden:
+            values = np.maximum(values @ inner.T + shift, 0)
+        if columns is not None:
+            weight, bias = weight[columns], bias[columns]
+        logits: Floats = values @ weight.T
+        logits += bias
+        return logits
+
+    def label_vectors(self) -> Floats:
+        """A vector of unit length per label: near ones mean labels that go together."""
+        weight, _ = self._decoder_layers()[-1]
+        lengths = np.linalg.norm(weight, axis=1, keepdims=True).astype(np.float32)
+        vectors: Floats = weight / np.maximum(lengths, np.float32(1e-12))
+        return vectors
+
+    def _decoder_layers(self) -> _Layers:
+        if self._decoder is None:
+            self._decoder = self._layers(DECODER)
+        return self._decoder
+
+    def _layers(self, names: tuple[tuple[str, str | None], ...]) -> _Layers:
+        from safetensors import SafetensorError, safe_open
+
+        path = self.folder / self._weights
+        try:
+            with safe_open(str(path), framework="numpy") as file:
+                layers = [_folded(file, *pair) for pair in names]
+        except (SafetensorError, OSError, ValueError) as error:
+            raise ModelDamagedError(f"{path}: {error}; train the model again") from error
+        for weight, _ in layers:
+            if not np.isfinite(weight[:1]).all():
+                raise ModelDamagedError(f"{path}: weights are not numbers; train the model again")
+        return layers
+
+
+_Layers = list[tuple[Floats, Floats]]
+
+
+def _folded(file: Any, dense: str, norm: str | None) -> tuple[Floats, Floats]:
+    """Weight and bias of a layer with its normalisation multiplied in."""
+    weight: Floats = file.get_tensor(f"{dense}.weight")
+    bias: Floats = file.get_tensor(f"{dense}.bias")
+    if norm is None:
+        return weight, bias
+    variance = file.get_tensor(f"{norm}.running_var")
+    scale = file.get_tensor(f"{norm}.weight") / np.sqrt(variance + NORM_EPSILON)
+    shift = file.get_tensor(f"{norm}.bias") - file.get_tensor(f"{norm}.running_mean") * scale
+    # The input table has a row per label, other layers a row per output.
+    weight = weight * (scale if dense == "inputs" else scale[:, None])
+    return weight, bias * scale + shift
+
+
+def _described(folder: Path) -> tuple[ModelInfo, str]:
+    path = folder / DESCRIPTION
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        version = content["format_version"]
+        if version > FORMAT_VERSION:
+            raise ModelTooNewError(
+                f"{path}: format {version} is newer than {FORMAT_VERSION}, the newest known; "
+                "update labelkin"
+            )
+        info, weights = ModelInfo.from_json(content), str(content["weights"])
+    except FileNotFoundError as error:
+        raise ModelNotFoundError(f"{folder}: no model; run `labelkin train` first") from error
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ModelDamagedError(f"{path}: {error}; train the model again") from error
+    if not (folder / weights).is_file():
+        raise ModelDamagedError(f"{folder / weights}: missing; train the model again")
+    return info, weights

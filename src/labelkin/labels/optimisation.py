@@ -1,0 +1,82 @@
+"""How the weights move: Adam, lazily where only some rows of a table have a gradient."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from labelkin.labels.network import LabelNetwork
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A learning rate that warms up and then falls along a cosine."""
+
+    peak: float
+    warm_up: int
+    lowest: float = 0.02
+
+    def rate(self, step: int, progress: float) -> float:
+        """At a step from 0, with this share of the training behind."""
+        warmth = min(1.0, (step + 1) / max(self.warm_up, 1))
+        fall = 0.5 * (1 + math.cos(math.pi * min(max(progress, 0.0), 1.0)))
+        return self.peak * warmth * (self.lowest + (1 - self.lowest) * fall)
+
+
+class Optimiser:
+    """Adam for a label network.
+
+    The input table, and the output table where outputs are sampled, have
+    gradients in the rows of a batch's labels only: torch's SparseAdam moves
+    these rows and no others. That is not quite Adam, whose momentum moves all
+    rows at every step, but costs a fraction.
+    """
+
+    def __init__(self, network: LabelNetwork, *, sampled: bool) -> None:
+        tables: list[Tensor] = [network.inputs.weight]
+        if sampled:
+            tables.append(network.outputs.weight)
+        is_table = {id(table) for table in tables}
+        others = [weight for weight in network.parameters() if id(weight) not in is_table]
+        fused = others[0].device.type in ("cpu", "cuda")
+        self._lazy = torch.optim.SparseAdam(tables)
+        self._dense = torch.optim.Adam(others, fused=fused)
+
+    def step(self, rate: float) -> None:
+        """Move the weights along their gradients, and forget these."""
+        for optimiser in (self._lazy, self._dense):
+            for group in optimiser.param_groups:
+                group["lr"] = rate
+            optimiser.step()  # type: ignore[no-untyped-call]
+            optimiser.zero_grad(set_to_none=True)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """All moments by name, for a checkpoint."""
+        return {
+            f"{name}.{number}.{key}": torch.as_tensor(value)
+            for name, number, weight, state in self._states()
+            for key, value in state.items()
+            if weight is not None
+        }
+
+    def load(self, tensors: dict[str, Tensor]) -> None:
+        """Take up what `tensors` gave."""
+        for name, number, weight, state in self._states():
+            for key in ("step", "exp_avg", "exp_avg_sq"):
+                value = tensors.get(f"{name}.{number}.{key}")
+                if value is None:
+                    continue
+                if key == "step":
+                    # SparseAdam counts in an int, fused Adam in a tensor.
+                    state[key] = int(value) if name == "lazy" else value.clone()
+                else:
+                    state[key] = value.to(weight.device).clone()
+
+    def _states(self) -> Iterator[tuple[str, int, nn.Parameter, dict[str, object]]]:
+        for name, optimiser in (("lazy", self._lazy), ("dense", self._dense)):
+            for number, weight in enumerate(optimiser.param_groups[0]["params"]):
+                yield name, number, weight, optimiser.state[weight]

@@ -1,0 +1,302 @@
+"""Training a label autoencoder with torch, the only thing here that needs it.
+
+Every epoch ends with a validation on label sets kept aside; the weights with
+the lowest validation loss become the model. The state is kept every few
+minutes, so that training goes on after a kill as if nothing had happened.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import math
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from labelkin.atomic import atomic_text
+from labelkin.exceptions import TrainingError
+from labelkin.labels.architecture import Architecture, make_architecture
+from labelkin.labels.averages import NeighbourAverages
+from labelkin.labels.checkpoint import CheckpointFolder, Position
+from labelkin.labels.network import LabelNetwork, OutputSample, label_batch
+from labelkin.labels.optimisation import Optimiser, Schedule
+from labelkin.labels.training_data import OutputSampling, TrainingData
+from labelkin.labels.training_settings import TrainingSettings
+from labelkin.labels.validation import validated
+from labelkin.labels.workers import Workers, find_device
+
+Ending = Literal["epochs", "time", "no gain"]
+Integers = npt.NDArray[np.int64]
+
+_CHECKPOINT_SECONDS = 120.0
+_REPORT_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingProgress:
+    """Where training is, for whoever watches."""
+
+    epoch: int
+    epochs: int
+    step: int
+    steps: int
+    loss: float
+    documents_per_second: float
+    seconds_left: float
+    last: dict[str, float] | None
+
+    @property
+    def done(self) -> int:
+        """Steps of the whole training behind us."""
+        return self.epoch * self.steps + self.step
+
+
+Watcher = Callable[[TrainingProgress], None]
+
+
+@dataclass(frozen=True)
+class TrainedNetwork:
+    """The best weights, and how they came about."""
+
+    architecture: Architecture
+    tensors: dict[str, npt.NDArray[np.float32]]
+    history: list[dict[str, float]]
+    best_epoch: int
+    seconds: float
+    stopped: Ending
+
+
+class Trainer:
+    """One training, in `folder`."""
+
+    def __init__(self, data: TrainingData, settings: TrainingSettings, folder: Path) -> None:
+        self.data = data
+        self.settings = settings
+        self.device = find_device(settings.device)
+        self.workers = Workers.from_environment(self.device)
+        self.architecture = make_architecture(
+            settings.preset,
+            data.labels,
+            len(data.rows),
+            activation=settings.activation,
+            dropout=settings.dropout,
+        )
+        torch.manual_seed(settings.seed)
+        network = LabelNetwork(data.labels, self.architecture)
+        network.set_odds(torch.from_numpy(data.frequencies.astype(np.float32)), len(data.rows))
+        self.network = network.to(self.device)
+        # Every process draws its own dropout.
+        torch.manual_seed(settings.seed + self.workers.rank)
+        self.sampling = OutputSampling.of_size(data.labels, settings.sampled_outputs)
+        self.optimiser = Optimiser(self.network, sampled=self.sampling is not None)
+        self.schedule = Schedule(settings.learning_rate, settings.warm_up)
+        self.position = Position()
+        self.log = folder / "training.csv"
+        self.checkpoints = CheckpointFolder(folder / "checkpoint", self._mark())
+        self.averages = None
+        if settings.averages and data.neighbours is not None:
+            self.averages = NeighbourAverages(data, data.neighbours, self.device)
+        self._steps = data.steps(settings.batch_size)
+        self._begun = time.monotonic()
+
+    def resume(self) -> None:
+        """Take up the state in the folder."""
+        self.position, state = self.checkpoints.load()
+        torch.set_rng_state(state.pop("random"))
+        latents = state.pop("latents", None)
+        if self.averages is not None and latents is not None:
+            self.averages.latents = latents.to(self.device)
+        self.network.load_state_dict(_under("network", state))
+        self.optimiser.load(_under("optimiser", state))
+
+    def run(self, watcher: Watcher | None = None) -> TrainedNetwork:
+        """Train to the end; the best weights. The state stays until `forget` is called."""
+        self._begun = time.monotonic() - self.position.seconds
+        model = self.workers.wrapped(self.network)
+        stopped: Ending = "epochs"
+        try:
+            while self.position.epoch < self.settings.epochs and stopped == "epochs":
+                in_time = self._train_epoch(model, watcher)
+                self._end_epoch()
+                waited = self.position.epoch - self.position.best_epoch
+                if not in_time:
+                    stopped = "time"
+                elif self.settings.patience and waited >= self.settings.patience:
+                    stopped = "no gain"
+        except KeyboardInterrupt:
+            self._keep()
+            raise
+        best = self.checkpoints.best() if self.workers.is_first else {}
+        return TrainedNetwork(
+            self.architecture,
+            {name: tensor.numpy() for name, tensor in best.items()},
+            self.position.history,
+            self.position.best_epoch,
+            self.position.seconds,
+            stopped,
+        )
+
+    def forget(self) -> None:
+        """Drop the state of the training; part from other processes."""
+        if self.workers.is_first:
+            self.checkpoints.remove()
+        self.workers.close()
+
+    def _train_epoch(self, model: torch.nn.Module, watcher: Watcher | None) -> bool:
+        """Go through the rest of the epoch; False if the time ran out on the way."""
+        position, settings = self.position, self.settings
+        limit = settings.minutes * 60
+        kept = spoken = entered = time.monotonic()
+        first = position.step
+        model.train()
+        batches = self.data.epoch(position.epoch, settings.batch_size, settings.seed)
+        for number, rows in enumerate(islice(batches, first, None), start=first):
+            position.seconds = self.workers.agreed(time.monotonic() - self._begun)
+            if limit and position.seconds >= limit:
+                return False
+            progress = position.steps / (settings.epochs * self._steps)
+            if limit:
+                progress = max(progress, position.seconds / limit)
+            loss = self._step(model, rows, self.schedule.rate(position.steps, progress))
+            position.loss_sum += loss
+            position.step, position.steps = number + 1, position.steps + 1
+            now = time.monotonic()
+            if watcher is not None and now - spoken > _REPORT_SECONDS:
+                spoken = now
+                speed = (number + 1 - first) * len(rows) / (now - entered)
+                watcher(self._progress(loss, speed))
+            if now - kept > _CHECKPOINT_SECONDS:
+                self._keep()
+                kept = time.monotonic()
+        return True
+
+    def _step(self, model: torch.nn.Module, rows: Integers, rate: float) -> float:
+        """One batch forward and backward; the loss."""
+        position = self.position
+        random = np.random.default_rng((self.settings.seed, position.epoch, position.step))
+        labels, starts = self.data.batch(self.workers.share(rows))
+        batch = label_batch(labels, starts, self.device)
+        averages = None
+        if self.averages is not None and self.averages.latents is not None:
+            averages = self.averages.draw(len(batch), self.workers, random)
+            labels = np.concatenate((labels, averages.targets.labels.cpu().numpy()))
+        with self._autocast():
+            loss: Tensor = model(batch, self._sample(labels, random), averages)
+        value = float(loss.detach())
+        if not math.isfinite(value):
+            raise TrainingError(
+                f"the loss is {value} in epoch {position.epoch + 1}, step {position.step + 1}; "
+                "the last good checkpoint is kept: lower learning_rate in labelkin.toml and "
+                "train again"
+            )
+        loss.backward()  # type: ignore[no-untyped-call]
+        self.optimiser.step(rate)
+        return value
+
+    def _sample(self, own: Integers, random: np.random.Generator) -> OutputSample | None:
+        if self.sampling is None:
+            return None
+        columns, weights = self.sampling.draw(own, random)
+        return OutputSample(
+            torch.from_numpy(columns).to(self.device), torch.from_numpy(weights).to(self.device)
+        )
+
+    def _end_epoch(self) -> None:
+        """See how good the weights are, keep the best, write the log."""
+        position = self.position
+        if self.averages is not None:
+            self.averages.refresh(self.network)
+        entry: dict[str, float] = {
+            "epoch": position.epoch + 1,
+            "steps": position.steps,
+            "loss": position.loss_sum / max(position.step, 1),
+        }
+        if self.workers.is_first:
+            entry |= validated(self.network, self.data, self.averages, self.device)
+        loss = self.workers.agreed(entry.get("validation_loss", 0.0))
+        position.seconds = time.monotonic() - self._begun
+        entry["seconds"] = round(position.seconds, 1)
+        position.epoch, position.step, position.loss_sum = position.epoch + 1, 0, 0.0
+        position.history.append(entry)
+        if not math.isfinite(loss):
+            raise TrainingError(
+                f"the validation loss is {loss} after epoch {position.epoch}; "
+                "lower learning_rate in labelkin.toml and train again"
+            )
+        if loss < position.best_loss:
+            position.best_loss, position.best_epoch = loss, position.epoch
+            if self.workers.is_first:
+                self.checkpoints.save_best(position, self.network.state_dict())
+        self._keep()
+        if self.workers.is_first:
+            _write_log(self.log, position.history)
+
+    def _keep(self) -> None:
+        """Save the state, unless another process does."""
+        if not self.workers.is_first:
+            return
+        state = {f"network.{name}": value for name, value in self.network.state_dict().items()}
+        state |= {f"optimiser.{key}": value for key, value in self.optimiser.tensors().items()}
+        state["random"] = torch.get_rng_state()
+        if self.averages is not None and self.averages.latents is not None:
+            state["latents"] = self.averages.latents
+        self.position.seconds = time.monotonic() - self._begun
+        self.checkpoints.save(self.position, state)
+
+    def _progress(self, loss: float, speed: float) -> TrainingProgress:
+        position, settings = self.position, self.settings
+        done = position.steps / max(settings.epochs * self._steps, 1)
+        left = position.seconds * (1 - done) / max(done, 1e-9)
+        if settings.minutes:
+            left = min(left, settings.minutes * 60 - position.seconds)
+        return TrainingProgress(
+            epoch=position.epoch + 1,
+            epochs=settings.epochs,
+            step=position.step,
+            steps=self._steps,
+            loss=loss,
+            documents_per_second=speed,
+            seconds_left=max(left, 0.0),
+            last=position.history[-1] if position.history else None,
+        )
+
+    def _autocast(self) -> AbstractContextManager[Any]:
+        wanted = self.settings.precision
+        if wanted == "mixed" or (wanted == "auto" and self.device.type == "cuda"):
+            return torch.autocast(self.device.type, dtype=torch.bfloat16)
+        return nullcontext()
+
+    def _mark(self) -> str:
+        """A digest of all that the course of training depends on."""
+        settings = asdict(self.settings)
+        for free in ("device", "minutes", "epochs", "patience"):
+            del settings[free]
+        content = json.dumps([settings, self.data.fingerprint(), self.workers.count])
+        return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
+
+
+def _under(name: str, state: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors of one part of a state, by their names within it."""
+    return {
+        key.removeprefix(f"{name}."): value
+        for key, value in state.items()
+        if key.startswith(f"{name}.")
+    }
+
+
+def _write_log(path: Path, history: list[dict[str, float]]) -> None:
+    with atomic_text(path) as file:
+        table = csv.DictWriter(file, list(history[-1]), restval="", lineterminator="\n")
+        table.writeheader()
+        table.writerows(history)

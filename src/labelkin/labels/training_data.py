@@ -1,0 +1,159 @@
+"""What a label autoencoder learns from: label sets by row, in the columns of the model."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from labelkin.exceptions import TrainingError
+from labelkin.labels.columns import LabelColumns
+from labelkin.store.label_sets import LabelSets
+
+Integers = npt.NDArray[np.int64]
+# Never more documents than this are kept aside: more would not tell more.
+_MOST_HELD_OUT = 2000
+
+
+@dataclass(frozen=True)
+class TrainingNeighbours:
+    """For some documents their neighbours, found without themselves, and what these weigh.
+
+    A line per document; `near` holds rows, −1 where there is nobody.
+    """
+
+    rows: Integers
+    near: Integers
+    weights: npt.NDArray[np.float32]
+
+    def __post_init__(self) -> None:
+        if not len(self.rows) == len(self.near) == len(self.weights):
+            raise ValueError("rows, neighbours and weights differ in length")
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """Label sets to learn from and some kept aside; labels are numbered as in the model.
+
+    The most frequent label is number 0.
+    """
+
+    label_sets: LabelSets
+    rows: Integers
+    held_out: Integers
+    columns: LabelColumns
+    frequencies: Integers
+    neighbours: TrainingNeighbours | None = None
+
+    @property
+    def labels(self) -> int:
+        """How many labels there are to learn."""
+        return len(self.columns)
+
+    @property
+    def validation(self) -> Integers:
+        """The rows to validate with: those kept aside; in the tiniest collections, all."""
+        return self.held_out if len(self.held_out) else self.rows
+
+    def batch(self, rows: Integers) -> tuple[Integers, Integers]:
+        """The label sets of `rows` one after another, and where each begins."""
+        return self.columns.sets(self.label_sets, rows)
+
+    def epoch(self, number: int, batch_size: int, seed: int) -> Iterator[Integers]:
+        """The rows of each batch of an epoch, in an order of its own.
+
+        An incomplete last batch is left out; another order next time brings
+        its documents in.
+        """
+        size = min(batch_size, len(self.rows))
+        order = np.random.default_rng((seed, number)).permutation(self.rows)
+        for start in range(0, len(order) - size + 1, size):
+            yield order[start : start + size]
+
+    def steps(self, batch_size: int) -> int:
+        """How many batches an epoch has."""
+        return len(self.rows) // min(batch_size, len(self.rows))
+
+    def fingerprint(self) -> str:
+        """A digest of the rows and labels: training goes on only with the same."""
+        digest = hashlib.blake2b(digest_size=16)
+        for array in (self.rows, self.held_out, self.columns.columns, self.frequencies):
+            digest.update(np.ascontiguousarray(array).tobytes())
+        if self.neighbours is not None:
+            digest.update(np.ascontiguousarray(self.neighbours.near).tobytes())
+        return digest.hexdigest()
+
+
+def make_training_data(
+    label_sets: LabelSets,
+    width: int,
+    dropped: Integers,
+    *,
+    held_out: float,
+    min_frequency: int,
+    seed: int,
+) -> TrainingData:
+    """Split the documents that have labels; `dropped` rows are gone.
+
+    `width` is the number of vocabulary columns. Labels that fewer than
+    `min_frequency` documents have are not learned.
+    """
+    sizes = label_sets.sizes()
+    alive = np.ones(len(sizes), dtype=bool)
+    alive[dropped[dropped < len(sizes)]] = False
+    rows = np.flatnonzero(alive & (sizes > 0))
+    if len(rows) < 2:
+        raise TrainingError(
+            f"the collection has {len(rows)} documents with labels; training needs at least 2"
+        )
+    frequencies = label_sets.frequencies(width, dropped)
+    columns = np.flatnonzero(frequencies >= max(min_frequency, 1))
+    if len(columns) == 0:
+        raise TrainingError(
+            f"no label occurs in {min_frequency} documents; lower min_frequency in labelkin.toml"
+        )
+    columns = columns[np.argsort(-frequencies[columns], kind="stable")]
+    aside = min(math.ceil(len(rows) * held_out), _MOST_HELD_OUT, len(rows) - 2)
+    order = np.random.default_rng((seed, len(rows))).permutation(rows)
+    return TrainingData(
+        label_sets=label_sets,
+        rows=np.sort(order[aside:]),
+        held_out=np.sort(order[:aside]),
+        columns=LabelColumns(columns, width),
+        frequencies=frequencies[columns],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class OutputSampling:
+    """Which outputs a step computes: the most frequent labels always, others by chance."""
+
+    labels: int
+    always: int
+    drawn: int
+
+    @classmethod
+    def of_size(cls, labels: int, size: int) -> OutputSampling | None:
+        """About `size` labels a step, three in ten of them always the same; None for all labels."""
+        if size <= 0 or labels <= 1.5 * size:
+            return None
+        always = size * 3 // 10
+        return cls(labels, always, size - always)
+
+    def draw(
+        self, own: Integers, random: np.random.Generator
+    ) -> tuple[Integers, npt.NDArray[np.float32]]:
+        """Columns for a step whose documents have the labels `own`, and their weights."""
+        rare = self.labels - self.always
+        drawn = random.choice(rare, self.drawn, replace=False) + self.always
+        weights = np.zeros(self.labels, dtype=np.float32)
+        weights[: self.always] = 1
+        weights[drawn] = rare / self.drawn
+        wanted = weights > 0
+        wanted[own] = True
+        columns = np.flatnonzero(wanted)
+        return columns, weights[columns]

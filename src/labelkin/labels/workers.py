@@ -1,0 +1,78 @@
+"""Several training processes side by side, as `torchrun` starts them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+from labelkin.exceptions import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """This process among all; alone unless `torchrun` started several."""
+
+    rank: int = 0
+    count: int = 1
+
+    @classmethod
+    def from_environment(cls, device: torch.device) -> Workers:
+        """Find the other processes through the variables that `torchrun` sets."""
+        if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+            return cls()
+        if not torch.distributed.is_initialized():
+            backend = "nccl" if device.type == "cuda" else "gloo"
+            torch.distributed.init_process_group(backend)
+        return cls(torch.distributed.get_rank(), torch.distributed.get_world_size())
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this one validates, writes and reports."""
+        return self.rank == 0
+
+    def share(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """This process's part of a batch; all parts have the same size."""
+        return rows[self.rank : len(rows) - len(rows) % self.count : self.count]
+
+    def wrapped(self, network: nn.Module) -> nn.Module:
+        """The network with gradients averaged over all processes."""
+        if self.count == 1:
+            return network
+        return DistributedDataParallel(network)
+
+    def agreed(self, value: float) -> float:
+        """The first process's value, for all."""
+        if self.count == 1:
+            return value
+        shared = torch.tensor([value], dtype=torch.float64)
+        torch.distributed.broadcast(shared, 0)
+        return float(shared)
+
+    def close(self) -> None:
+        """Part from the others."""
+        if self.count > 1 and torch.distributed.is_initialized():
+            torch.distributed.destroy_process_group()
+
+
+def find_device(name: str) -> torch.device:
+    """The device that `auto`, `cpu`, `cuda` or `mps` means here."""
+    available = {
+        "cuda": torch.cuda.is_available(),
+        "mps": torch.backends.mps.is_available(),
+        "cpu": True,
+    }
+    if name == "auto":
+        name = next(device for device, there in available.items() if there)
+    if name not in available:
+        raise ConfigError(f"no device {name!r}; known: auto, {', '.join(available)}")
+    if not available[name]:
+        raise ConfigError(f"no {name} device here; use --device auto or cpu")
+    if name == "cuda":
+        return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+    return torch.device(name)

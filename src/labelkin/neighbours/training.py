@@ -1,0 +1,39 @@
+"""Neighbours of the documents that a model learns from, each found without itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from labelkin.labels.training_data import TrainingData, TrainingNeighbours
+from labelkin.neighbours.search import NeighbourSearch
+
+_K = 30
+_BATCH = 1000
+
+
+def training_neighbours(
+    search: NeighbourSearch,
+    data: TrainingData,
+    most: int,
+    seed: int,
+    progress: Callable[[int, int], None] | None = None,
+) -> TrainingNeighbours:
+    """Neighbours of at most `most` documents to learn from and of all that were kept aside.
+
+    They weigh 1 − d, with distances of the kind `self`.
+    """
+    rows = data.rows
+    if len(rows) > most:
+        rows = np.random.default_rng((seed, most)).choice(rows, most, replace=False)
+    rows = np.union1d(rows, data.validation)
+    near = np.full((len(rows), _K), -1, dtype=np.int64)
+    weights = np.zeros((len(rows), _K), dtype=np.float32)
+    for start in range(0, len(rows), _BATCH):
+        part = slice(start, min(start + _BATCH, len(rows)))
+        found = search.search_rows(rows[part], _K)
+        near[part], weights[part] = found.rows, 1 - found.distances("self")
+        if progress is not None:
+            progress(part.stop, len(rows))
+    return TrainingNeighbours(rows, near, weights)

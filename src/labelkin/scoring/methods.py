@@ -1,0 +1,44 @@
+"""Methods by name: each ranks labels, cuts the ranking and explains what is left."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from labelkin.neighbours.neighbours import Neighbours
+from labelkin.scoring.knn import Knn
+from labelkin.scoring.ranking import Ranking
+from labelkin.scoring.settings import Settings
+from labelkin.scoring.suggestion import Suggestion
+from labelkin.store.collection import Collection
+
+
+class Method(Protocol):
+    """From neighbours to headings, for one state of a collection."""
+
+    def rank(self, neighbours: Neighbours) -> Ranking:
+        """All labels that have something to say for them, best first."""
+        ...
+
+    def cut(self, neighbours: Neighbours, ranking: Ranking) -> Ranking:
+        """The labels that are given out."""
+        ...
+
+    def suggestions(self, neighbours: Neighbours, given: Ranking) -> list[list[Suggestion]]:
+        """The given labels with their evidence."""
+        ...
+
+
+def make_method(collection: Collection, settings: Settings) -> Method:
+    """The method that the settings name."""
+    knn = Knn(collection, settings.knn)
+    if settings.method == "knn":
+        return knn
+    from labelkin.scoring.label_ae import LabelAe
+    from labelkin.scoring.mix import Mix, MixRanked
+
+    label_ae = LabelAe(collection, settings.label_ae, knn)
+    if settings.method == "label-ae":
+        return label_ae
+    if settings.method == "mix":
+        return Mix(knn, label_ae)
+    return MixRanked(knn, label_ae, settings.mix)

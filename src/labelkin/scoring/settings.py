@@ -1,0 +1,112 @@
+"""How headings are decided: which method, how neighbours weigh, where lists are cut."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from labelkin.neighbours.neighbours import Distance
+from labelkin.scoring.cut import CountScheme
+from labelkin.scoring.votes import Weighting
+
+if TYPE_CHECKING:
+    from labelkin.store.config import Config
+
+MethodName = Literal["knn", "label-ae", "mix", "mix-ranked"]
+METHOD_NAMES: tuple[MethodName, ...] = get_args(MethodName)
+
+
+@dataclass(frozen=True, slots=True)
+class ScorerSettings:
+    """How one scorer weighs neighbours and where it cuts its list.
+
+    `count` None gives as many labels as pass the threshold; `limit` 0 sets no limit.
+    """
+
+    k: int = 20
+    weighting: Weighting = "majority"
+    distance: Distance = "self"
+    count: CountScheme | None = "mean"
+    threshold: float = 0.0
+    limit: int = 0
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MixSettings:
+    """How `mix-ranked` joins two rankings: the share of the autoencoder's scores, and the cut."""
+
+    share: float = 0.5
+    count: CountScheme | None = "mean"
+    threshold: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """A method, and the settings of all that it may be made of."""
+
+    method: MethodName = "knn"
+    knn: ScorerSettings = ScorerSettings()
+    label_ae: ScorerSettings = ScorerSettings(weighting="difference", count=None, threshold=0.5)
+    mix: MixSettings = field(default_factory=MixSettings)
+
+    @classmethod
+    def from_config(cls, config: Config, method: MethodName | None = None) -> Settings:
+        """What labelkin.toml says, for its own method or another."""
+        suggest, label_ae, mix = config.suggest, config.label_ae, config.mix
+        knn = ScorerSettings(
+            k=config.neighbours.k,
+            weighting=suggest.weighting,
+            distance=config.neighbours.distance,
+            count=_count(suggest.count),
+            threshold=suggest.threshold,
+            limit=suggest.limit,
+            include=tuple(suggest.include),
+            exclude=tuple(suggest.exclude),
+        )
+        return cls(
+            method=method or suggest.method,
+            knn=knn,
+            label_ae=replace(
+                knn,
+                k=label_ae.k,
+                weighting=label_ae.weighting,
+                distance=label_ae.distance,
+                count=_count(label_ae.count),
+                threshold=label_ae.threshold,
+            ),
+            mix=MixSettings(mix.share, _count(mix.count), mix.threshold),
+        )
+
+    @property
+    def k(self) -> int:
+        """How many neighbours the method looks at."""
+        if self.method == "knn":
+            return self.knn.k
+        return self.label_ae.k if self.method == "label-ae" else max(self.knn.k, self.label_ae.k)
+
+    def changed(self, *, threshold: float | None = None, **changes: Any) -> Settings:
+        """With other values for what is named and not None, wherever the method looks at them.
+
+        A threshold is the autoencoder's in `mix` and the joint ranking's in `mix-ranked`.
+        """
+        given = {name: value for name, value in changes.items() if value is not None}
+        if "limit" in given:
+            # Asked for a number, nobody wants fewer.
+            given.setdefault("count", None)
+        knn, label_ae, mix = replace(self.knn, **given), replace(self.label_ae, **given), self.mix
+        if "limit" in given:
+            mix = replace(mix, count=None)
+        if threshold is not None:
+            if self.method == "knn":
+                knn = replace(knn, threshold=threshold)
+            elif self.method == "mix-ranked":
+                mix = replace(mix, threshold=threshold)
+            else:
+                label_ae = replace(label_ae, threshold=threshold)
+        return replace(self, knn=knn, label_ae=label_ae, mix=mix)
+
+
+def _count(scheme: Literal["mean", "weighted", "none"]) -> CountScheme | None:
+    return None if scheme == "none" else scheme
