@@ -89,8 +89,8 @@ class Knn:
         near = neighbours.nearest(self.settings.k)
         distances = near.distances(self.settings.distance)
         weights = self._weights(near)
-        texts = self._collection.texts_of(np.unique(near.rows[near.rows != NOBODY]).tolist())
-        concepts = self._collection.concepts(np.unique(given.columns).tolist())
+        texts = self._collection.texts_of(sorted({*near.rows[near.rows != NOBODY].tolist()}))
+        concepts = self._collection.concepts(sorted({*given.columns.tolist()}))
         found = []
         for place, (columns, scores) in enumerate(given):
             there = [rank for rank, row in enumerate(near.rows[place]) if int(row) in texts]
