@@ -75,9 +75,7 @@ def evaluate(
     tell(f"Evaluated {counted(len(documents), 'document')} with labels.")
     if known:
         tell(f"{counted(known, 'document')} in the collection itself, searched leave-one-out.")
-    _show(evaluation, asked, names, per_label, json)
-    if bands and not json:
-        _show_bands(evaluation, asked)
+    _show(evaluation, asked, names, per_label, json, bands=bands)
     exit_after_reading(corpus.report, strict=False)
 
 
@@ -121,15 +119,18 @@ def _show(
     names: list[str],
     per_label: Path | None,
     json: bool,
+    *,
+    bands: bool = False,
 ) -> None:
-    from labelkin.evaluate import bootstrap_interval
+    from labelkin.evaluate import bootstrap_interval, evaluate_bands
     from labelkin.evaluate import evaluate as values_of
 
     values = values_of(evaluation, measures)
     if per_label is not None:
         _write_labels(evaluation, names, per_label)
+    by_band = evaluate_bands(evaluation, measures) if bands else {}
     if json:
-        print_json(values)
+        print_json({**values, "bands": by_band} if bands else values)
         return
     rows = []
     for measure in measures:
@@ -139,15 +140,13 @@ def _show(
             interval = f"{found.low:.4f} – {found.high:.4f}"
         rows.append((measure.name, f"{values[measure.name]:.4f}", interval))
     print_table("", [("measure", False), ("value", True), ("95 % interval", False)], rows)
+    if bands:
+        _show_bands(by_band, measures)
 
 
-def _show_bands(evaluation: Evaluation, measures: Sequence[Measure]) -> None:
-    from labelkin.evaluate import DEFAULT_BANDS, evaluate_bands
-
-    values = evaluate_bands(evaluation, measures)
-    names = [band.name for band in DEFAULT_BANDS]
-    rows = [(m.name, *(f"{values[name][m.name]:.4f}" for name in names)) for m in measures]
-    print_table("", [("measure", False), *((name, True) for name in names)], rows)
+def _show_bands(by_band: dict[str, dict[str, float]], measures: Sequence[Measure]) -> None:
+    rows = [(m.name, *(f"{of_band[m.name]:.4f}" for of_band in by_band.values())) for m in measures]
+    print_table("", [("measure", False), *((name, True) for name in by_band)], rows)
 
 
 def _write_labels(evaluation: Evaluation, names: list[str], path: Path) -> None:
