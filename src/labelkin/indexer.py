@@ -15,7 +15,7 @@ from labelkin.neighbours import Neighbours, NeighbourSearch
 from labelkin.neighbours.term_index import BuildProgress, indexed_kinds
 from labelkin.scoring.knn import Knn, KnnSettings
 from labelkin.scoring.ranking import Ranking
-from labelkin.scoring.suggestion import Suggestion, fold_broader
+from labelkin.scoring.suggestion import Suggestion, fold_broader, fold_broader_labels
 from labelkin.store.collection import Collection, Generation
 from labelkin.store.config import CollectionSection, Config, LabelsSection
 from labelkin.store.info import CollectionInfo, collection_info
@@ -167,11 +167,14 @@ class Indexer(Closing):
         documents: Sequence[Document],
         settings: KnnSettings | None = None,
         representation: str | None = None,
+        *,
+        fold: bool = False,
     ) -> Ranking:
         """As `suggest`, for many documents: columns and scores only, without the evidence."""
         knn = self._knn(settings)
         found = self.neighbours(documents, knn.settings.k, representation=representation)
-        return knn.cut(found, knn.rank(found))
+        given = knn.cut(found, knn.rank(found))
+        return fold_broader_labels(given, self.vocabulary) if fold else given
 
     def _knn(self, settings: KnnSettings | None) -> Knn:
         """The method for the collection as it is now, kept while nothing changes."""

@@ -49,3 +49,19 @@ MethodName = Annotated[
     Method, typer.Option("--method", help="How headings are decided: knn lets neighbours vote.")
 ]
 Language = Annotated[str, typer.Option(help="Language of heading names.")]
+Voters = Annotated[int | None, typer.Option("-k", min=1, max=10_000, help="How many vote.")]
+Limit = Annotated[
+    int | None, typer.Option(min=1, help="Give this many headings, whatever the count says.")
+]
+Threshold = Annotated[
+    float | None, typer.Option(min=0, max=1, help="Give no heading with a lower score.")
+]
+Include = Annotated[
+    list[str] | None, typer.Option(help="Only this concept, branch or scheme; repeatable.")
+]
+Exclude = Annotated[
+    list[str] | None, typer.Option(help="Not this concept, branch or scheme; repeatable.")
+]
+FoldBroader = Annotated[
+    bool, typer.Option("--fold-broader", help="Leave out headings that narrower ones imply.")
+]

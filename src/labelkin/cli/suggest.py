@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,14 +15,21 @@ from labelkin.cli.options import (
     BodyText,
     CollectionPath,
     CorpusFormat,
+    Exclude,
+    FoldBroader,
+    Include,
     Json,
     Language,
+    Limit,
     Method,
     MethodName,
     RepresentationName,
     TextFile,
+    Threshold,
     TitleText,
+    Voters,
 )
+from labelkin.cli.settings import asked_settings
 from labelkin.cli.texts import PLAIN_TEXT, open_texts
 
 if TYPE_CHECKING:
@@ -41,22 +47,12 @@ def suggest(
     file: TextFile = None,
     title: TitleText = "",
     text: BodyText = "",
-    k: Annotated[int | None, typer.Option("-k", min=1, max=10_000, help="How many vote.")] = None,
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="Give this many headings, whatever the count says.")
-    ] = None,
-    threshold: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Give no heading with a lower score.")
-    ] = None,
-    include: Annotated[
-        list[str] | None, typer.Option(help="Only this concept, branch or scheme; repeatable.")
-    ] = None,
-    exclude: Annotated[
-        list[str] | None, typer.Option(help="Not this concept, branch or scheme; repeatable.")
-    ] = None,
-    fold_broader: Annotated[
-        bool, typer.Option("--fold-broader", help="Leave out headings that narrower ones imply.")
-    ] = False,
+    k: Voters = None,
+    limit: Limit = None,
+    threshold: Threshold = None,
+    include: Include = None,
+    exclude: Exclude = None,
+    fold_broader: FoldBroader = False,
     explain: Annotated[
         bool, typer.Option("--explain", help="List the documents that carry each heading.")
     ] = False,
@@ -68,18 +64,12 @@ def suggest(
 ) -> None:
     """Suggest headings by the votes of the most similar documents, with the evidence."""
     from labelkin.indexer import Indexer
-    from labelkin.scoring.knn import KnnSettings
 
     with (
         open_texts(file, title, text, format) as (documents, corpus),
         Indexer.open(collection) as indexer,
     ):
-        settings = _changed(KnnSettings.from_config(indexer.config), k, limit, threshold)
-        settings = replace(
-            settings,
-            include=tuple(include) if include else settings.include,
-            exclude=(*settings.exclude, *(exclude or ())),
-        )
+        settings = asked_settings(indexer.config, k, limit, threshold, include, exclude)
         build_with_progress(indexer, representation)
         found = _suggested(indexer, documents, settings, representation, fold_broader)
         if json:
@@ -89,16 +79,6 @@ def suggest(
                 print_suggestions(document, suggestions, language, explain)
     if corpus is not None:
         exit_after_reading(corpus.report, strict=False)
-
-
-def _changed(
-    settings: KnnSettings, k: int | None, limit: int | None, threshold: float | None
-) -> KnnSettings:
-    if k is not None:
-        settings = replace(settings, k=k)
-    if threshold is not None:
-        settings = replace(settings, threshold=threshold)
-    return settings if limit is None else replace(settings, limit=limit, count=None)
 
 
 def _suggested(
