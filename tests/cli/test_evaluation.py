@@ -52,11 +52,15 @@ def test_documents_of_the_collection_are_searched_leave_one_out(run: Run, demo: 
 
 
 def test_score_equals_eval(run: Run, demo: str) -> None:
-    expected = json.loads(run("eval", demo, "held.jsonl", "--measures", "MiF", "--json").stdout)
+    measures = ("--measures", "MiF,hF,LCA-P,LCA-F(distance=9)", "--json")
+    expected = json.loads(run("eval", demo, "held.jsonl", *measures).stdout)
     found = json.loads(run("suggest", demo, "held.jsonl", "--json").stdout)
     Path("p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in found))
-    scored = run("score", "held.jsonl", "p.jsonl", "--measures", "MiF", "--json")
+    scored = run("score", "held.jsonl", "p.jsonl", *measures, "--vocab", demo)
     assert json.loads(scored.stdout) == pytest.approx(expected)
+    without = run("score", "held.jsonl", "p.jsonl", *measures)
+    assert (without.exit_code, without.stderr.count("\n")) == (1, 1)
+    assert "--vocab" in without.stderr
 
 
 def test_score_tells_who_is_missing(run: Run) -> None:

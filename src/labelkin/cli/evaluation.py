@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,6 +21,7 @@ from labelkin.cli.options import (
     MethodName,
     RepresentationName,
 )
+from labelkin.cli.vocab import open_vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,12 +88,17 @@ def score(
         typer.Argument(help="Predictions of any tool: lines, `id label score`, JSON Lines, .npz."),
     ],
     measures: Measures = None,
+    vocab: Annotated[
+        Path | None,
+        typer.Option(help="A collection or vocabulary file: the hierarchy for hF and LCA-F."),
+    ] = None,
     per_label: PerLabel = None,
     json: Json = False,
 ) -> None:
     """Measure predictions that any tool made, without a collection."""
     from labelkin.evaluate import Evaluation
     from labelkin.evaluate.files import align, read_label_file
+    from labelkin.evaluate.gold import hierarchy_of_names, names_by_column
 
     asked = _parsed(measures)
     right, given = read_label_file(gold), read_label_file(predicted)
@@ -101,8 +108,15 @@ def score(
         if which:
             shown = ", ".join(which[:3]) + (", …" if len(which) > 3 else "")
             tell(f"{counted(len(which), 'document')} {what}: {shown}")
-    matrix, ranking, names = align(right, given)
-    _show(Evaluation(matrix, ranking), asked, names, per_label, json)
+    if vocab is None:
+        hierarchy = None
+        matrix, ranking, names = align(right, given)
+    else:
+        vocabulary = open_vocabulary(vocab)
+        known = names_by_column(chain(right.names(), given.names()), vocabulary)
+        matrix, ranking, names = align(right, given, known)
+        hierarchy = hierarchy_of_names(names, vocabulary)
+    _show(Evaluation(matrix, ranking, hierarchy=hierarchy), asked, names, per_label, json)
 
 
 def _parsed(names: str | None) -> Sequence[Measure]:
