@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING
 from labelkin.closing import Closing
 from labelkin.corpus.document import Deletion, Document
 from labelkin.corpus.language import normalise_language
-from labelkin.exceptions import ConfigError
+from labelkin.exceptions import ConfigError, VocabularyError
 from labelkin.neighbours import Neighbours, NeighbourSearch
 from labelkin.neighbours.term_index import BuildProgress, indexed_kinds
 from labelkin.scoring.methods import Method, make_method
 from labelkin.scoring.ranking import Ranking
 from labelkin.scoring.settings import Settings
-from labelkin.scoring.suggestion import Suggestion, fold_broader
+from labelkin.scoring.suggestion import Suggestion, fold_broader, fold_broader_labels
 from labelkin.store.collection import Collection, Generation
 from labelkin.store.config import CollectionSection, Config, LabelsSection
 from labelkin.store.info import CollectionInfo, collection_info
 from labelkin.store.reports import AddReport, RemoveReport
 from labelkin.store.writer import Progress, add_documents, remove_documents
+from labelkin.vocab.concept import Concept
 from labelkin.vocab.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -171,10 +172,13 @@ class Indexer(Closing):
         documents: Sequence[Document],
         settings: Settings | None = None,
         representation: str | None = None,
+        *,
+        fold: bool = False,
     ) -> Ranking:
         """As `suggest`, for many documents: columns and scores only, without the evidence."""
         method, found = self._method_and_neighbours(documents, settings, representation)
-        return method.cut(found, method.rank(found))
+        given = method.cut(found, method.rank(found))
+        return fold_broader_labels(given, self.vocabulary) if fold else given
 
     def method(self, settings: Settings | None = None) -> Method:
         """A method for the collection as it is now, kept while nothing changes."""
@@ -237,6 +241,36 @@ class Indexer(Closing):
             resume=resume,
             watcher=watcher,
         )
+
+    def related(self, heading: str, limit: int = 10) -> list[tuple[Concept, float]]:
+        """The headings that go together with one, by the label autoencoder, nearest first."""
+        import numpy as np
+
+        from labelkin.labels.model import LabelModel
+        from labelkin.scoring.label_ae import model_folder
+
+        concept = self.vocabulary.find(heading)
+        model = LabelModel(model_folder(self.collection))
+        places = {label: place for place, label in enumerate(model.info.labels)}
+        if concept.id not in places:
+            raise VocabularyError(f"{concept.name()}: the label autoencoder does not know it")
+        vectors = model.label_vectors()
+        similarities = vectors @ vectors[places[concept.id]]
+        nearest = np.argsort(-similarities, kind="stable")
+        names = [model.info.labels[place] for place in nearest.tolist()]
+        found = [
+            (self.vocabulary.concept(name), float(similarities[places[name]]))
+            for name in names
+            if name in self.vocabulary and name != concept.id
+        ]
+        return found[:limit]
+
+    def model_digest(self) -> str:
+        """Changes whenever the label autoencoder is trained anew."""
+        from labelkin.labels.model import LabelModel
+        from labelkin.scoring.label_ae import model_folder
+
+        return LabelModel(model_folder(self.collection)).digest
 
     def evaluate(
         self,

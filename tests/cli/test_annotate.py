@@ -7,8 +7,12 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import pytest
 from typer.testing import Result
+
+from labelkin.scoring.annotation import WRITERS
 
 Run = Callable[..., Result]
 
@@ -27,6 +31,56 @@ def test_annotate(run: Run) -> None:
     assert [line["id"] for line in lines][:2] == ["demo-00001", "demo-00002"]
     as_json = run("annotate", "demo", "d.jsonl", "-o", "out.csv", "--json")
     assert json.loads(as_json.stdout)["documents"] == 200
+
+
+OPTIONS = [
+    ("-k", 3),
+    ("--limit", 2),
+    ("--threshold", 0.5),
+    ("--include", "A"),
+    ("--exclude", "A"),
+    ("--limit", 30, "--fold-broader"),
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_options_mean_what_they_mean_to_suggest(run: Run, options: tuple[object, ...]) -> None:
+    assert run("demo", "demo", "--documents", 200, "--json").exit_code == 0
+    run("corpus", "convert", "demo", "-o", "all.jsonl")
+    Path("d.jsonl").write_text("".join(Path("all.jsonl").read_text().splitlines(True)[:20]))
+    assert run("annotate", "demo", "d.jsonl", "-o", "usual.jsonl").exit_code == 0
+    assert run("annotate", "demo", "d.jsonl", "-o", "out.jsonl", *options).exit_code == 0
+    suggested = json.loads(run("suggest", "demo", "d.jsonl", "--json", *options).stdout)
+
+    def headings(records: list[dict[str, Any]]) -> list[list[tuple[str, float]]]:
+        return [[(s["id"], s["score"]) for s in record["suggestions"]] for record in records]
+
+    def written(name: str) -> list[list[tuple[str, float]]]:
+        return headings([json.loads(line) for line in Path(name).read_text().splitlines()])
+
+    assert written("out.jsonl") == headings(suggested)
+    assert written("out.jsonl") != written("usual.jsonl")
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_a_journal_of_other_options_is_not_taken_up(
+    run: Run, monkeypatch: pytest.MonkeyPatch, options: tuple[object, ...]
+) -> None:
+    assert run("demo", "demo", "--documents", 60, "--json").exit_code == 0
+    run("corpus", "convert", "demo", "-o", "d.jsonl")
+
+    def full(*_: object) -> None:
+        raise OSError("no space")
+
+    with monkeypatch.context() as patched:
+        patched.setitem(WRITERS, "jsonl", full)
+        assert run("annotate", "demo", "d.jsonl", "-o", "o.jsonl", *options).exit_code == 1
+    journal = Path(".o.jsonl.journal").read_bytes()
+    again = run("annotate", "demo", "d.jsonl", "-o", "o.jsonl", *options, "--json")
+    assert json.loads(again.stdout)["resumed"] == 60
+    Path(".o.jsonl.journal").write_bytes(journal)
+    other = run("annotate", "demo", "d.jsonl", "-o", "o.jsonl", "--json")
+    assert json.loads(other.stdout)["resumed"] == 0
 
 
 def test_killed_and_taken_up_to_the_same_output(run: Run) -> None:

@@ -34,6 +34,17 @@ def test_eval(run: Run, demo: str) -> None:
     assert Path("labels.tsv").read_text().startswith("label\tTP\tFP\tFN\tP\tR\tF\ttraining\n")
 
 
+def test_bands_as_json(run: Run, demo: str) -> None:
+    options = ("--measures", "MiF,P@5", "--bands")
+    values = json.loads(run("eval", demo, "held.jsonl", *options, "--json").stdout)
+    assert list(values) == ["MiF", "P@5", "bands"]
+    assert list(values["bands"]) == ["head", "torso", "tail"]
+    table = run("eval", demo, "held.jsonl", *options).stdout.split()
+    for of_band in values["bands"].values():
+        assert list(of_band) == ["MiF", "P@5"]
+        assert all(f"{value:.4f}" in table for value in of_band.values())
+
+
 def test_documents_of_the_collection_are_searched_leave_one_out(run: Run, demo: str) -> None:
     result = run("eval", demo, "all.jsonl", "--measures", "MiF", "--json")
     assert "300 documents in the collection itself, searched leave-one-out." in result.stderr
@@ -41,11 +52,15 @@ def test_documents_of_the_collection_are_searched_leave_one_out(run: Run, demo: 
 
 
 def test_score_equals_eval(run: Run, demo: str) -> None:
-    expected = json.loads(run("eval", demo, "held.jsonl", "--measures", "MiF", "--json").stdout)
+    measures = ("--measures", "MiF,hF,LCA-P,LCA-F(distance=9)", "--json")
+    expected = json.loads(run("eval", demo, "held.jsonl", *measures).stdout)
     found = json.loads(run("suggest", demo, "held.jsonl", "--json").stdout)
     Path("p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in found))
-    scored = run("score", "held.jsonl", "p.jsonl", "--measures", "MiF", "--json")
+    scored = run("score", "held.jsonl", "p.jsonl", *measures, "--vocab", demo)
     assert json.loads(scored.stdout) == pytest.approx(expected)
+    without = run("score", "held.jsonl", "p.jsonl", *measures)
+    assert (without.exit_code, without.stderr.count("\n")) == (1, 1)
+    assert "--vocab" in without.stderr
 
 
 def test_score_tells_who_is_missing(run: Run) -> None:

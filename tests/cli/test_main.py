@@ -17,6 +17,9 @@ Run = Callable[..., Result]
 HELP_BUDGET = 0.4
 HEAVY = "numpy|scipy|lxml|rdflib|pydantic|sqlite3|torch|spacy|faiss|tantivy"
 
+# What one text with --json, whose language is known, can do without.
+UNNEEDED = r"scipy|lxml|rdflib|rich|langcodes|py3langid|labelkin\.(demo|evaluate)(\..*)?"
+
 
 def test_version(run: Run) -> None:
     assert run("--version").stdout == f"labelkin {__version__}\n"
@@ -52,6 +55,18 @@ def test_help_imports_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout == "[]\n"
+
+
+def test_suggest_imports_only_what_it_needs(run: Run) -> None:
+    assert run("demo", "demo", "--documents", 100, "--json").exit_code == 0
+    assert run("build", "demo").exit_code == 0
+    code = (
+        "import sys, re; from labelkin.cli.main import app; "
+        "app(['suggest', 'demo', '--title', 'Wheat', '--json'], standalone_mode=False); "
+        f"print([name for name in sys.modules if re.fullmatch({UNNEEDED!r}, name)])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "[]"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

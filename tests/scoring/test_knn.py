@@ -8,7 +8,7 @@ import pytest
 
 from labelkin import Document, Indexer
 from labelkin.exceptions import ConfigError
-from labelkin.scoring.knn import KnnSettings
+from labelkin.scoring.settings import ScorerSettings, Settings
 from labelkin.vocab import Vocabulary
 
 
@@ -31,7 +31,8 @@ QUERY = [Document("q", "sourdough oven")]
 
 
 def names(indexer: Indexer, **changes: object) -> list[str]:
-    settings = replace(KnnSettings.from_config(indexer.config), **changes)  # type: ignore[arg-type]
+    settings = Settings.from_config(indexer.config)
+    settings = replace(settings, knn=replace(settings.knn, **changes))  # type: ignore[arg-type]
     (found,) = indexer.suggest(QUERY, settings=settings)
     return [suggestion.concept.name() for suggestion in found]
 
@@ -51,7 +52,7 @@ def test_suggestions_carry_their_evidence(indexer: Indexer) -> None:
 def test_deprecated_headings_are_replaced(indexer: Indexer) -> None:
     # "b" carries V5, which V3 replaced; "c" carries V3 itself.
     assert names(indexer, count=None) == ["Bread", "Oats", "Bread, Rye"]
-    (found,) = indexer.suggest(QUERY, settings=KnnSettings(count=None))
+    (found,) = indexer.suggest(QUERY, settings=Settings(knn=ScorerSettings(count=None)))
     assert [carrier.id for carrier in found[1].carriers] == ["b", "c"]
 
 
@@ -70,14 +71,14 @@ def test_lists(indexer: Indexer) -> None:
 
 
 def test_folding(indexer: Indexer) -> None:
-    (found,) = indexer.suggest(QUERY, settings=KnnSettings(count=None), fold=True)
+    (found,) = indexer.suggest(QUERY, settings=Settings(knn=ScorerSettings(count=None)), fold=True)
     assert [(s.rank, s.concept.name()) for s in found] == [(1, "Oats"), (2, "Bread, Rye")]
 
 
 @pytest.mark.parametrize("weighting", ["majority", "difference", "square"])
 def test_scores_are_shares(indexer: Indexer, weighting: str) -> None:
-    settings = KnnSettings(weighting=weighting, count=None)  # type: ignore[arg-type]
-    (found,) = indexer.suggest(QUERY, settings=settings)
+    scorer = ScorerSettings(weighting=weighting, count=None)  # type: ignore[arg-type]
+    (found,) = indexer.suggest(QUERY, settings=Settings(knn=scorer))
     assert all(0 < suggestion.score <= 1 for suggestion in found)
 
 

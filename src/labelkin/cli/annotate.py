@@ -16,20 +16,26 @@ from labelkin.cli.options import (
     CollectionPath,
     CorpusFiles,
     CorpusFormat,
+    Exclude,
+    FoldBroader,
+    Include,
     Json,
     LabelSeparator,
     Language,
-    Method,
+    Limit,
     MethodName,
     RepresentationName,
     Strict,
+    Threshold,
+    Voters,
 )
 from labelkin.cli.progress import meter
+from labelkin.cli.settings import asked_settings
 
 if TYPE_CHECKING:
     from labelkin.corpus import Document
-    from labelkin.indexer import Indexer
-    from labelkin.scoring.knn import KnnSettings
+    from labelkin.scoring.ranking import Ranking
+    from labelkin.vocab import Vocabulary
 
 
 def annotate(
@@ -45,7 +51,13 @@ def annotate(
         str | None,
         typer.Option(help="jsonl, csv, annif-tsv, bioasq or npz. Default: by the extension."),
     ] = None,
-    method: MethodName = Method.KNN,  # noqa: ARG001 - the only one so far
+    k: Voters = None,
+    limit: Limit = None,
+    threshold: Threshold = None,
+    include: Include = None,
+    exclude: Exclude = None,
+    fold_broader: FoldBroader = False,
+    method: MethodName = None,
     representation: RepresentationName = None,
     language: Language = "en",
     format: CorpusFormat = None,
@@ -57,23 +69,37 @@ def annotate(
     from labelkin.corpus import read_corpus
     from labelkin.indexer import Indexer
     from labelkin.scoring.annotation import annotate as annotate_documents
-    from labelkin.scoring.knn import KnnSettings
 
     started = time.monotonic()
     corpus = read_corpus(*files, format=format, label_separator=label_separator)
     with Indexer.open(collection) as indexer:
         build_with_progress(indexer, representation)
-        settings = KnnSettings.from_config(indexer.config)
+        settings = asked_settings(
+            indexer.config,
+            method,
+            k=k,
+            limit=limit,
+            threshold=threshold,
+            include=include,
+            exclude=exclude,
+        )
         depends_on = {
             "neighbours": indexer.search(representation).fingerprint(),
-            "knn": asdict(settings),
+            "method": asdict(settings),
+            "model": indexer.model_digest() if settings.method != "knn" else "",
+            "fold_broader": fold_broader,
             "language": language,
             "files": [_identity(path) for path in corpus.paths],
         }
         with meter("Annotating", corpus.bytes_total) as bar:
             report = annotate_documents(
                 corpus.documents(),
-                lambda batch: _records(indexer, batch, settings, representation, language),
+                lambda batch: _records(
+                    batch,
+                    indexer.labels(batch, settings, representation, fold=fold_broader),
+                    indexer.vocabulary,
+                    language,
+                ),
                 output,
                 labels=len(indexer.vocabulary),
                 settings=depends_on,
@@ -94,13 +120,8 @@ def _identity(path: Path) -> tuple[str, int]:
 
 
 def _records(
-    indexer: Indexer,
-    documents: list[Document],
-    settings: KnnSettings,
-    representation: str | None,
-    language: str,
+    documents: list[Document], given: Ranking, vocabulary: Vocabulary, language: str
 ) -> list[dict[str, Any]]:
-    given, vocabulary = indexer.labels(documents, settings, representation), indexer.vocabulary
     return [
         {
             "id": document.id,

@@ -6,14 +6,21 @@ import json
 import logging
 import traceback
 from collections.abc import Iterable, Sequence
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-errors = Console(stderr=True, soft_wrap=True, highlight=False)
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+@cache
+def errors() -> Console:
+    """Standard error, for people."""
+    from rich.console import Console
+
+    return Console(stderr=True, soft_wrap=True, highlight=False)
 
 
 class ConsoleHandler(logging.Handler):
@@ -24,7 +31,7 @@ class ConsoleHandler(logging.Handler):
         level = record.levelname.lower() if record.levelno >= logging.WARNING else "note"
         _line(level, record.getMessage())
         if record.exc_info:
-            errors.print(Text("".join(traceback.format_exception(*record.exc_info))))
+            tell("".join(traceback.format_exception(*record.exc_info)))
 
 
 def set_up_logging(verbose: bool) -> None:
@@ -42,13 +49,17 @@ def complain(message: str) -> None:
 
 def tell(message: str) -> None:
     """Say what was done; standard output stays free for results."""
-    errors.print(Text(message))
+    from rich.text import Text
+
+    errors().print(Text(message))
 
 
 def _line(level: str, message: str) -> None:
+    from rich.text import Text
+
     style = {"error": "bold red", "warning": "yellow"}.get(level, "dim")
     one_line = " ".join(message.split())
-    errors.print(Text.assemble((f"{level}: ", style), one_line))
+    errors().print(Text.assemble((f"{level}: ", style), one_line))
 
 
 def print_json(value: Any) -> None:
@@ -60,6 +71,10 @@ def print_table(
     title: str, columns: Sequence[tuple[str, bool]], rows: Iterable[Sequence[str]]
 ) -> None:
     """A result for people; columns are (heading, is it a number)."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
     shown = Text(title) if title else None
     table = Table(title=shown, title_justify="left", box=None, pad_edge=False, header_style="bold")
     for heading, is_number in columns:

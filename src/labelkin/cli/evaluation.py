@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,9 +17,12 @@ from labelkin.cli.options import (
     CorpusFormat,
     Json,
     Method,
-    MethodName,
+    MethodNames,
     RepresentationName,
 )
+from labelkin.cli.settings import asked_settings, tell_unknown_labels
+from labelkin.cli.side_by_side import show_side_by_side
+from labelkin.cli.vocab import open_vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,7 +54,7 @@ def evaluate(
         bool,
         typer.Option("--bands", help="Also by how often labels occur: head, torso and tail."),
     ] = False,
-    method: MethodName = Method.KNN,  # noqa: ARG001 - the only one so far
+    method: MethodNames = None,
     representation: RepresentationName = None,
     format: CorpusFormat = None,
     json: Json = False,
@@ -59,25 +62,33 @@ def evaluate(
     """Suggest headings for documents that have them, and measure how many are right."""
     from labelkin.corpus import read_corpus
     from labelkin.indexer import Indexer
-    from labelkin.scoring.knn import KnnSettings
 
     asked = _parsed(measures)
     corpus = read_corpus(*files, format=format)
     documents = [document for document in corpus.documents() if document.labels]
     with Indexer.open(collection) as indexer:
-        changes = {"k": k, "weighting": weighting, "threshold": threshold}
-        given = {name: value for name, value in changes.items() if value is not None}
-        settings = replace(KnnSettings.from_config(indexer.config), **given)  # type: ignore[arg-type]
+        methods: Sequence[Method | None] = list(dict.fromkeys(method)) if method else [None]
+        settings = [
+            asked_settings(indexer.config, one, k=k, weighting=weighting, threshold=threshold)
+            for one in methods
+        ]
         build_with_progress(indexer, representation)
         known = len(indexer.collection.rows_of([document.id for document in documents]))
-        evaluation = indexer.evaluate(documents, settings=settings, representation=representation)
+        evaluations = indexer.compare(documents, settings, representation=representation)
         names = [concept.id for concept in indexer.vocabulary]
-    tell(f"Evaluated {counted(len(documents), 'document')} with labels.")
-    if known:
-        tell(f"{counted(known, 'document')} in the collection itself, searched leave-one-out.")
-    _show(evaluation, asked, names, per_label, json)
-    if bands and not json:
-        _show_bands(evaluation, asked)
+        tell(f"Evaluated {counted(len(documents), 'document')} with labels.")
+        if known:
+            tell(f"{counted(known, 'document')} in the collection itself, searched leave-one-out.")
+        tell_unknown_labels(indexer, settings)
+    if len(evaluations) == 1:
+        _show(evaluations[0], asked, names, per_label, json, bands=bands)
+    else:
+        if per_label is not None or bands:
+            tell("--per-label and --bands are for one method; left out.")
+        by_method: dict[str, Evaluation] = {
+            s.method: e for s, e in zip(settings, evaluations, strict=True)
+        }
+        show_side_by_side(by_method, asked, json)
     exit_after_reading(corpus.report, strict=False)
 
 
@@ -88,12 +99,17 @@ def score(
         typer.Argument(help="Predictions of any tool: lines, `id label score`, JSON Lines, .npz."),
     ],
     measures: Measures = None,
+    vocab: Annotated[
+        Path | None,
+        typer.Option(help="A collection or vocabulary file: the hierarchy for hF and LCA-F."),
+    ] = None,
     per_label: PerLabel = None,
     json: Json = False,
 ) -> None:
     """Measure predictions that any tool made, without a collection."""
     from labelkin.evaluate import Evaluation
     from labelkin.evaluate.files import align, read_label_file
+    from labelkin.evaluate.gold import hierarchy_of_names, names_by_column
 
     asked = _parsed(measures)
     right, given = read_label_file(gold), read_label_file(predicted)
@@ -103,8 +119,15 @@ def score(
         if which:
             shown = ", ".join(which[:3]) + (", …" if len(which) > 3 else "")
             tell(f"{counted(len(which), 'document')} {what}: {shown}")
-    matrix, ranking, names = align(right, given)
-    _show(Evaluation(matrix, ranking), asked, names, per_label, json)
+    if vocab is None:
+        hierarchy = None
+        matrix, ranking, names = align(right, given)
+    else:
+        vocabulary = open_vocabulary(vocab)
+        known = names_by_column(chain(right.names(), given.names()), vocabulary)
+        matrix, ranking, names = align(right, given, known)
+        hierarchy = hierarchy_of_names(names, vocabulary)
+    _show(Evaluation(matrix, ranking, hierarchy=hierarchy), asked, names, per_label, json)
 
 
 def _parsed(names: str | None) -> Sequence[Measure]:
@@ -121,15 +144,18 @@ def _show(
     names: list[str],
     per_label: Path | None,
     json: bool,
+    *,
+    bands: bool = False,
 ) -> None:
-    from labelkin.evaluate import bootstrap_interval
+    from labelkin.evaluate import bootstrap_interval, evaluate_bands
     from labelkin.evaluate import evaluate as values_of
 
     values = values_of(evaluation, measures)
     if per_label is not None:
         _write_labels(evaluation, names, per_label)
+    by_band = evaluate_bands(evaluation, measures) if bands else {}
     if json:
-        print_json(values)
+        print_json({**values, "bands": by_band} if bands else values)
         return
     rows = []
     for measure in measures:
@@ -139,15 +165,13 @@ def _show(
             interval = f"{found.low:.4f} – {found.high:.4f}"
         rows.append((measure.name, f"{values[measure.name]:.4f}", interval))
     print_table("", [("measure", False), ("value", True), ("95 % interval", False)], rows)
+    if bands:
+        _show_bands(by_band, measures)
 
 
-def _show_bands(evaluation: Evaluation, measures: Sequence[Measure]) -> None:
-    from labelkin.evaluate import DEFAULT_BANDS, evaluate_bands
-
-    values = evaluate_bands(evaluation, measures)
-    names = [band.name for band in DEFAULT_BANDS]
-    rows = [(m.name, *(f"{values[name][m.name]:.4f}" for name in names)) for m in measures]
-    print_table("", [("measure", False), *((name, True) for name in names)], rows)
+def _show_bands(by_band: dict[str, dict[str, float]], measures: Sequence[Measure]) -> None:
+    rows = [(m.name, *(f"{of_band[m.name]:.4f}" for of_band in by_band.values())) for m in measures]
+    print_table("", [("measure", False), *((name, True) for name in by_band)], rows)
 
 
 def _write_labels(evaluation: Evaluation, names: list[str], path: Path) -> None:

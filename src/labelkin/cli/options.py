@@ -13,6 +13,9 @@ class Method(StrEnum):
     """The methods that can be asked for."""
 
     KNN = "knn"
+    LABEL_AE = "label-ae"
+    MIX = "mix"
+    MIX_RANKED = "mix-ranked"
 
 
 CollectionPath = Annotated[Path, typer.Argument(metavar="COLLECTION", help="A collection folder.")]
@@ -45,7 +48,29 @@ RepresentationName = Annotated[
         "--representation", help="Kinds of terms, joined with +. Default: as labelkin.toml says."
     ),
 ]
-MethodName = Annotated[
-    Method, typer.Option("--method", help="How headings are decided: knn lets neighbours vote.")
+_METHODS = (
+    "knn lets neighbours vote, label-ae decodes their average in the latent space, mix and "
+    "mix-ranked do both. Default: as labelkin.toml says."
+)
+MethodName = Annotated[Method | None, typer.Option("--method", help=_METHODS)]
+MethodNames = Annotated[
+    list[Method] | None,
+    typer.Option("--method", help=f"{_METHODS} Repeat it to see methods side by side."),
 ]
 Language = Annotated[str, typer.Option(help="Language of heading names.")]
+Voters = Annotated[int | None, typer.Option("-k", min=1, max=10_000, help="How many vote.")]
+Limit = Annotated[
+    int | None, typer.Option(min=1, help="Give this many headings, whatever the count says.")
+]
+Threshold = Annotated[
+    float | None, typer.Option(min=0, max=1, help="Give no heading with a lower score.")
+]
+Include = Annotated[
+    list[str] | None, typer.Option(help="Only this concept, branch or scheme; repeatable.")
+]
+Exclude = Annotated[
+    list[str] | None, typer.Option(help="Not this concept, branch or scheme; repeatable.")
+]
+FoldBroader = Annotated[
+    bool, typer.Option("--fold-broader", help="Leave out headings that narrower ones imply.")
+]

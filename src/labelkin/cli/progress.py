@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-
-from rich.progress import (
-    BarColumn,
-    Progress,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from typing import TYPE_CHECKING
 
 from labelkin.cli.console import errors, seconds_text, tell
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 _SECONDS_BETWEEN_LINES = 10.0
 
@@ -51,9 +47,18 @@ class Meter:
 @contextmanager
 def meter(title: str, total: int) -> Iterator[Meter]:
     """A meter for one step."""
-    if not errors.is_terminal:
+    if not sys.stderr.isatty():
         yield Meter(title, total, None)
         return
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -62,5 +67,5 @@ def meter(title: str, total: int) -> Iterator[Meter]:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=errors, transient=True) as progress:
+    with Progress(*columns, console=errors(), transient=True) as progress:
         yield Meter(title, total, progress)

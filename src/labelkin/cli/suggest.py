@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,20 +15,26 @@ from labelkin.cli.options import (
     BodyText,
     CollectionPath,
     CorpusFormat,
+    Exclude,
+    FoldBroader,
+    Include,
     Json,
     Language,
-    Method,
+    Limit,
     MethodName,
     RepresentationName,
     TextFile,
+    Threshold,
     TitleText,
+    Voters,
 )
+from labelkin.cli.settings import asked_settings
 from labelkin.cli.texts import PLAIN_TEXT, open_texts
 
 if TYPE_CHECKING:
     from labelkin.corpus import Document
     from labelkin.indexer import Indexer
-    from labelkin.scoring.knn import KnnSettings
+    from labelkin.scoring.settings import Settings
     from labelkin.scoring.suggestion import Suggestion
 
 _BATCH = 200
@@ -41,44 +46,36 @@ def suggest(
     file: TextFile = None,
     title: TitleText = "",
     text: BodyText = "",
-    k: Annotated[int | None, typer.Option("-k", min=1, max=10_000, help="How many vote.")] = None,
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="Give this many headings, whatever the count says.")
-    ] = None,
-    threshold: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Give no heading with a lower score.")
-    ] = None,
-    include: Annotated[
-        list[str] | None, typer.Option(help="Only this concept, branch or scheme; repeatable.")
-    ] = None,
-    exclude: Annotated[
-        list[str] | None, typer.Option(help="Not this concept, branch or scheme; repeatable.")
-    ] = None,
-    fold_broader: Annotated[
-        bool, typer.Option("--fold-broader", help="Leave out headings that narrower ones imply.")
-    ] = False,
+    k: Voters = None,
+    limit: Limit = None,
+    threshold: Threshold = None,
+    include: Include = None,
+    exclude: Exclude = None,
+    fold_broader: FoldBroader = False,
     explain: Annotated[
-        bool, typer.Option("--explain", help="List the documents that carry each heading.")
+        bool, typer.Option("--explain", help="List the documents that speak for each heading.")
     ] = False,
-    method: MethodName = Method.KNN,  # noqa: ARG001 - the only one so far
+    method: MethodName = None,
     representation: RepresentationName = None,
     language: Language = "en",
     format: CorpusFormat = None,
     json: Json = False,
 ) -> None:
-    """Suggest headings by the votes of the most similar documents, with the evidence."""
+    """Suggest headings by what the most similar documents carry, with the evidence."""
     from labelkin.indexer import Indexer
-    from labelkin.scoring.knn import KnnSettings
 
     with (
         open_texts(file, title, text, format) as (documents, corpus),
         Indexer.open(collection) as indexer,
     ):
-        settings = _changed(KnnSettings.from_config(indexer.config), k, limit, threshold)
-        settings = replace(
-            settings,
-            include=tuple(include) if include else settings.include,
-            exclude=(*settings.exclude, *(exclude or ())),
+        settings = asked_settings(
+            indexer.config,
+            method,
+            k=k,
+            limit=limit,
+            threshold=threshold,
+            include=include,
+            exclude=exclude,
         )
         build_with_progress(indexer, representation)
         found = _suggested(indexer, documents, settings, representation, fold_broader)
@@ -91,20 +88,10 @@ def suggest(
         exit_after_reading(corpus.report, strict=False)
 
 
-def _changed(
-    settings: KnnSettings, k: int | None, limit: int | None, threshold: float | None
-) -> KnnSettings:
-    if k is not None:
-        settings = replace(settings, k=k)
-    if threshold is not None:
-        settings = replace(settings, threshold=threshold)
-    return settings if limit is None else replace(settings, limit=limit, count=None)
-
-
 def _suggested(
     indexer: Indexer,
     documents: Iterator[Document],
-    settings: KnnSettings,
+    settings: Settings,
     representation: str | None,
     fold: bool,
 ) -> Iterator[tuple[Document, list[Suggestion]]]:
@@ -128,10 +115,16 @@ def print_suggestions(
     for suggestion in suggestions:
         bar = "█" * round(suggestion.score * _BAR)
         name = suggestion.concept.name(language)
-        rows.append((name, bar, f"{suggestion.score:.2f}", suggestion.reason))
+        reason = suggestion.reason_in(language)
+        rows.append((name, bar, f"{suggestion.score:.2f}", reason))
         if explain:
             rows += [
-                (f"    {carrier.id}", "", f"{carrier.distance:.2f}", carrier.title)
+                (
+                    f"    {carrier.id}",
+                    "",
+                    f"{carrier.distance:.2f}",
+                    carrier.title if carrier.carries else f"({carrier.share:.0%}) {carrier.title}",
+                )
                 for carrier in suggestion.carriers
             ]
     columns = [("heading", False), ("", False), ("score", True), ("evidence", False)]
@@ -150,7 +143,7 @@ def _as_json(document: Document, suggestions: list[Suggestion], language: str) -
                 "score": round(suggestion.score, 6),
                 "rank": suggestion.rank,
                 "evidence": {
-                    "votes": len(suggestion.carriers),
+                    "votes": suggestion.votes,
                     "neighbours": suggestion.neighbours,
                     "carriers": [
                         {
@@ -158,8 +151,13 @@ def _as_json(document: Document, suggestions: list[Suggestion], language: str) -
                             "title": carrier.title,
                             "distance": round(carrier.distance, 6),
                             "share": round(carrier.share, 6),
+                            "carries": carrier.carries,
                         }
                         for carrier in suggestion.carriers
+                    ],
+                    "inferred_from": [
+                        {"id": concept.id, "name": concept.name(language)}
+                        for concept in suggestion.inferred_from
                     ],
                 },
             }

@@ -13,14 +13,17 @@ from labelkin.cli.options import (
     CorpusFiles,
     CorpusFormat,
     Json,
+    MethodName,
     RepresentationName,
 )
 from labelkin.cli.progress import meter
 
 if TYPE_CHECKING:
     from labelkin.evaluate.sweep import Trial
+    from labelkin.scoring.settings import Settings
 
 _SHOWN = 10
+_WORDS = ("weighting", "distance", "count")
 
 
 def tune(
@@ -30,11 +33,12 @@ def tune(
     write: Annotated[
         bool, typer.Option("--write", help="Write the best settings into labelkin.toml.")
     ] = False,
+    method: MethodName = None,
     representation: RepresentationName = None,
     format: CorpusFormat = None,
     json: Json = False,
 ) -> None:
-    """Sweep k, weighting, count and threshold over neighbours that are found once."""
+    """Sweep a method's settings over neighbours that are found once."""
     from labelkin.corpus import read_corpus
     from labelkin.evaluate import parse_measure
     from labelkin.exceptions import InputError
@@ -51,39 +55,68 @@ def tune(
             trials = indexer.tune(
                 documents,
                 asked,
+                method=method.value if method else None,
                 representation=representation,
                 progress=lambda done, total: bar.update(done, f"{done} of {total}"),
             )
         best = trials[0].settings
         if write:
-            changes: dict[str, dict[str, object]] = {
-                "neighbours": {"k": best.k},
-                "suggest": {
-                    "weighting": best.weighting,
-                    "count": best.count or "none",
-                    "threshold": best.threshold,
-                    "limit": 0,
-                },
-            }
-            update_config(indexer.collection.path / CONFIG_NAME, changes)
+            update_config(indexer.collection.path / CONFIG_NAME, _as_config(best))
     if json:
         print_json([_as_row(trial, asked.name) for trial in trials])
     else:
         tell(f"{counted(len(trials), 'setting')} on {counted(len(documents), 'document')}:")
         rows = [[str(cell) for cell in _as_row(trial, asked.name).values()] for trial in trials]
-        names = ["k", "weighting", "count", "threshold", asked.name]
-        columns = [(name, name not in ("weighting", "count")) for name in names]
+        names = list(_as_row(trials[0], asked.name))
+        columns = [(name, name not in _WORDS) for name in names]
         print_table("", columns, rows[:_SHOWN])
     if write:
         tell(f"Wrote the best into {collection / CONFIG_NAME}.")
 
 
 def _as_row(trial: Trial, measure: str) -> dict[str, object]:
+    """What was tried, and how it did."""
     settings = trial.settings
+    row: dict[str, object]
+    if settings.method == "mix-ranked":
+        mix = settings.mix
+        row = {"share": mix.share, "count": mix.count or "none", "threshold": mix.threshold}
+    elif settings.method == "mix":
+        row = {"threshold": settings.label_ae.threshold}
+    else:
+        scorer = settings.knn if settings.method == "knn" else settings.label_ae
+        row = {
+            "k": scorer.k,
+            "weighting": scorer.weighting,
+            "distance": scorer.distance,
+            "count": scorer.count or "none",
+            "threshold": scorer.threshold,
+        }
+    return {**row, measure: round(trial.value, 4)}
+
+
+def _as_config(best: Settings) -> dict[str, dict[str, object]]:
+    """The changes of labelkin.toml that make `best` the settings."""
+    knn, label_ae, mix = best.knn, best.label_ae, best.mix
+    if best.method == "knn":
+        return {
+            "neighbours": {"k": knn.k},
+            "suggest": {
+                "weighting": knn.weighting,
+                "count": knn.count or "none",
+                "threshold": knn.threshold,
+                "limit": 0,
+            },
+        }
+    if best.method == "mix-ranked":
+        cut = {"count": mix.count or "none", "threshold": mix.threshold}
+        return {"mix": {"share": mix.share, **cut}}
     return {
-        "k": settings.k,
-        "weighting": settings.weighting,
-        "count": settings.count or "none",
-        "threshold": settings.threshold,
-        measure: round(trial.value, 4),
+        "label_ae": {
+            "k": label_ae.k,
+            "weighting": label_ae.weighting,
+            "distance": label_ae.distance,
+            "count": label_ae.count or "none",
+            "threshold": label_ae.threshold,
+        }
     }

@@ -10,7 +10,7 @@ import typer
 
 from labelkin.cli.console import print_facts, print_json, print_table
 from labelkin.cli.exits import FAILED
-from labelkin.cli.options import Json, Language
+from labelkin.cli.options import CollectionPath, Json, Language
 
 if TYPE_CHECKING:
     from labelkin.vocab import Concept, Vocabulary
@@ -88,6 +88,26 @@ def search(
         print_table("", [("id", False), ("heading", False), ("matched", False)], rows_text)
     if not hits:
         raise typer.Exit(FAILED)
+
+
+@app.command()
+def related(
+    collection: CollectionPath,
+    heading: Annotated[str, typer.Argument(help="An id, a name or a synonym.")],
+    limit: Annotated[int, typer.Option(min=1, help="How many headings to list.")] = 10,
+    language: Language = "en",
+    json: Json = False,
+) -> None:
+    """List the headings that the label autoencoder places nearest to one."""
+    from labelkin.indexer import Indexer
+
+    with Indexer.open(collection) as indexer:
+        found = indexer.related(heading, limit)
+    if json:
+        print_json([{"id": c.id, "name": c.name(language), "similarity": s} for c, s in found])
+        return
+    rows = [(f"{similarity:.3f}", c.id, c.name(language)) for c, similarity in found]
+    print_table("", [("similarity", True), ("id", False), ("heading", False)], rows)
 
 
 @app.command()

@@ -22,6 +22,8 @@ _DETECTION_CHARACTERS = 500
 @lru_cache(maxsize=1024)
 def normalise_language(tag: str) -> str | None:
     """The shortest ISO 639 code of `tag` (`eng`, `en-GB`, `EN` → `en`), None if it is no tag."""
+    if tag in DETECTED_LANGUAGES:
+        return tag
     import langcodes
 
     try:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,6 +42,10 @@ class LabelFile:
         """Give `document` a label; of a label that comes twice the better score counts."""
         scores = self.labels.setdefault(document, {})
         scores[label] = max(score, scores.get(label, score))
+
+    def names(self) -> Iterator[str]:
+        """All labels, as often as they occur."""
+        return (label for scores in self.labels.values() for label in scores)
 
     def ranked(self, document: str) -> list[str]:
         """The labels of a document, equal scores in file order."""
@@ -72,11 +76,16 @@ def read_label_file(path: Path) -> LabelFile:
     return _from_corpus(path)
 
 
-def align(gold: LabelFile, predicted: LabelFile) -> tuple[csr_matrix[Any], Ranking, list[str]]:
-    """Gold matrix, predicted ranking and label names over the documents of `gold`."""
+def align(
+    gold: LabelFile, predicted: LabelFile, names: Sequence[str] = ()
+) -> tuple[csr_matrix[Any], Ranking, list[str]]:
+    """Gold matrix, predicted ranking and label names over the documents of `gold`.
+
+    `names` have the first columns; other labels follow as they come.
+    """
     from scipy.sparse import csr_matrix
 
-    columns: dict[str, int] = {}
+    columns = {name: column for column, name in enumerate(names)}
     starts, indices = [0], []
     ranked: list[list[int]] = []
     for document in gold.labels:

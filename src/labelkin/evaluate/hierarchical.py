@@ -9,12 +9,13 @@ d + 1 levels of ancestors.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from labelkin.evaluate.evaluation import Evaluation, Floats
 from labelkin.evaluate.hierarchy import Hierarchy
+from labelkin.evaluate.lca import Ancestors, lca_graphs
 from labelkin.evaluate.measure import Family, Measure, mean_of_documents, ratio, register
 from labelkin.exceptions import ConfigError
 
@@ -23,18 +24,40 @@ _DISTANCE = {"distance": 4.0}
 
 def extended_counts(evaluation: Evaluation, distance: int) -> Floats:
     """Per document the common, predicted and gold nodes after ancestors were added."""
-    if evaluation.hierarchy is None:
-        raise ConfigError("a hierarchy is needed; give one to the evaluation")
-    hierarchy = evaluation.hierarchy
+    hierarchy = _hierarchy(evaluation)
     above: dict[int, frozenset[int]] = {}
-    gold, predicted = evaluation.gold, evaluation.predicted
     counts = np.zeros((evaluation.documents, 3))
-    for place in range(evaluation.documents):
-        wanted = gold.indices[gold.indptr[place] : gold.indptr[place + 1]].tolist()
-        extended_gold = _extended(hierarchy, wanted, distance, above)
-        extended = _extended(hierarchy, predicted[place][0].tolist(), distance, above)
+    for place, (gold, predicted) in enumerate(_label_sets(evaluation)):
+        extended_gold = _extended(hierarchy, gold, distance, above)
+        extended = _extended(hierarchy, predicted, distance, above)
         counts[place] = (len(extended & extended_gold), len(extended), len(extended_gold))
     return counts
+
+
+def lca_counts(evaluation: Evaluation, distance: int) -> Floats:
+    """Per document the common, predicted and gold nodes of the graphs to common ancestors."""
+    ancestors = Ancestors(_hierarchy(evaluation), distance + 1)
+    counts = np.zeros((evaluation.documents, 3))
+    for place, (gold, predicted) in enumerate(_label_sets(evaluation)):
+        of_gold, of_predicted = lca_graphs(frozenset(gold), frozenset(predicted), ancestors)
+        counts[place] = (len(of_gold & of_predicted), len(of_predicted), len(of_gold))
+    return counts
+
+
+def _hierarchy(evaluation: Evaluation) -> Hierarchy:
+    if evaluation.hierarchy is None:
+        raise ConfigError(
+            "a hierarchy is needed; give one to the evaluation, or --vocab to `score`"
+        )
+    return evaluation.hierarchy
+
+
+def _label_sets(evaluation: Evaluation) -> Iterator[tuple[list[int], list[int]]]:
+    """Gold and predicted labels of each document."""
+    gold, predicted = evaluation.gold, evaluation.predicted
+    for place in range(evaluation.documents):
+        wanted = gold.indices[gold.indptr[place] : gold.indptr[place + 1]]
+        yield wanted.tolist(), predicted[place][0].tolist()
 
 
 def _extended(
@@ -47,10 +70,26 @@ def _extended(
     return frozenset().union(*(above[label] for label in labels))
 
 
-def _add(name: str, definition: str, quotient: Callable[[Floats], Floats]) -> None:
+def _precision(counts: Floats) -> Floats:
+    return ratio(counts[:, 0], counts[:, 1])
+
+
+def _recall(counts: Floats) -> Floats:
+    return ratio(counts[:, 0], counts[:, 2])
+
+
+def _f_score(counts: Floats) -> Floats:
+    return ratio(2 * counts[:, 0], counts[:, 1] + counts[:, 2])
+
+
+def _add(
+    name: str,
+    definition: str,
+    quotient: Callable[[Floats], Floats],
+    counts: Callable[[Evaluation, int], Floats],
+) -> None:
     def statistics(evaluation: Evaluation, measure: Measure) -> Floats:
-        distance = int(measure.parameters["distance"])
-        return quotient(extended_counts(evaluation, distance))[:, None]
+        return quotient(counts(evaluation, int(measure.parameters["distance"])))[:, None]
 
     register(Family(name, definition, mean_of_documents, statistics, options=_DISTANCE))
 
@@ -58,15 +97,38 @@ def _add(name: str, definition: str, quotient: Callable[[Floats], Floats]) -> No
 _add(
     "hP",
     "Mean over documents of precision after all labels were extended by their ancestors.",
-    lambda counts: ratio(counts[:, 0], counts[:, 1]),
+    _precision,
+    extended_counts,
 )
 _add(
     "hR",
     "Mean over documents of recall after all labels were extended by their ancestors.",
-    lambda counts: ratio(counts[:, 0], counts[:, 2]),
+    _recall,
+    extended_counts,
 )
 _add(
     "hF",
     "Mean over documents of the harmonic mean of hierarchical precision and recall.",
-    lambda counts: ratio(2 * counts[:, 0], counts[:, 1] + counts[:, 2]),
+    _f_score,
+    extended_counts,
+)
+_add(
+    "LCA-P",
+    "Mean over documents of the share of the predicted graph, up to the lowest common ancestors "
+    "with gold labels, that is in the gold graph.",
+    _precision,
+    lca_counts,
+)
+_add(
+    "LCA-R",
+    "Mean over documents of the share of the gold graph, up to the lowest common ancestors with "
+    "predicted labels, that is in the predicted graph.",
+    _recall,
+    lca_counts,
+)
+_add(
+    "LCA-F",
+    "Mean over documents of the harmonic mean of LCA-P and LCA-R.",
+    _f_score,
+    lca_counts,
 )

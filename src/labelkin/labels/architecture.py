@@ -118,9 +118,10 @@ def _fitted(labels: int, documents: int) -> tuple[int, int, int]:
     layers keep the presets' proportions. results/label-ae.md has the
     measurements behind the numbers.
     """
-    latent = _rounded(min(2 * labels**0.5, documents**0.5 * 1.25), 16, 256)
-    first = _rounded(min(8 * labels**0.5, documents**0.5 * 5), 64, 2048)
-    return first, max(_rounded((first * latent) ** 0.5, 32, first), latent), latent
+    scale = min(labels, documents / 2.5) ** 0.5
+    first = _rounded(8 * scale, 64, 2048)
+    latent = _rounded(4 * scale, 16, 512)
+    return first, _rounded((first * latent) ** 0.5, latent, first), latent
 
 
 def _rounded(size: float, low: int, high: int) -> int:

@@ -19,7 +19,8 @@ from labelkin.labels.model import ModelInfo, save_model, vocabulary_fingerprint
 from labelkin.labels.training_data import TrainingData
 
 if TYPE_CHECKING:
-    from labelkin.labels.training import TrainingSettings, Watcher
+    from labelkin.labels.training import Watcher
+    from labelkin.labels.training_settings import TrainingSettings
     from labelkin.vocab.vocabulary import Vocabulary
 
 logger = logging.getLogger(__name__)

@@ -39,7 +39,7 @@ from labelkin.labels.workers import Workers, find_device
 Ending = Literal["epochs", "time", "no gain"]
 Integers = npt.NDArray[np.int64]
 
-_CHECKPOINT_SECONDS = 120.0
+_CHECKPOINT_SECONDS = 180.0
 _REPORT_SECONDS = 0.5
 
 
@@ -59,7 +59,7 @@ class TrainingProgress:
     @property
     def done(self) -> int:
         """Steps of the whole training behind us."""
-        return self.epoch * self.steps + self.step
+        return (self.epoch - 1) * self.steps + self.step
 
 
 Watcher = Callable[[TrainingProgress], None]
@@ -94,20 +94,25 @@ class Trainer:
         )
         torch.manual_seed(settings.seed)
         network = LabelNetwork(data.labels, self.architecture)
-        network.set_odds(torch.from_numpy(data.frequencies.astype(np.float32)), len(data.rows))
+        network.set_odds(
+            torch.from_numpy(data.frequencies.astype(np.float32)),
+            len(data.rows) + len(data.held_out),
+        )
         self.network = network.to(self.device)
         # Every process draws its own dropout.
         torch.manual_seed(settings.seed + self.workers.rank)
         self.sampling = OutputSampling.of_size(data.labels, settings.sampled_outputs)
         self.optimiser = Optimiser(self.network, sampled=self.sampling is not None)
-        self.schedule = Schedule(settings.learning_rate, settings.warm_up)
+        self._steps = data.steps(settings.batch_size)
+        self.schedule = Schedule(
+            settings.learning_rate, min(settings.warm_up, settings.epochs * self._steps // 10)
+        )
         self.position = Position()
         self.log = folder / "training.csv"
         self.checkpoints = CheckpointFolder(folder / "checkpoint", self._mark())
         self.averages = None
         if settings.averages and data.neighbours is not None:
             self.averages = NeighbourAverages(data, data.neighbours, self.device)
-        self._steps = data.steps(settings.batch_size)
         self._begun = time.monotonic()
 
     def resume(self) -> None:

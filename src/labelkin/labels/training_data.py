@@ -17,6 +17,8 @@ from labelkin.store.label_sets import LabelSets
 Integers = npt.NDArray[np.int64]
 # Never more documents than this are kept aside: more would not tell more.
 _MOST_HELD_OUT = 2000
+_LEAST_STEPS = 100
+_SMALLEST_BATCH = 16
 
 
 @dataclass(frozen=True)
@@ -69,14 +71,18 @@ class TrainingData:
         An incomplete last batch is left out; another order next time brings
         its documents in.
         """
-        size = min(batch_size, len(self.rows))
+        size = self._size(batch_size)
         order = np.random.default_rng((seed, number)).permutation(self.rows)
         for start in range(0, len(order) - size + 1, size):
             yield order[start : start + size]
 
     def steps(self, batch_size: int) -> int:
         """How many batches an epoch has."""
-        return len(self.rows) // min(batch_size, len(self.rows))
+        return len(self.rows) // self._size(batch_size)
+
+    def _size(self, batch_size: int) -> int:
+        """Smaller batches where there are few documents: an epoch needs some steps to teach."""
+        return min(batch_size, max(len(self.rows) // _LEAST_STEPS, _SMALLEST_BATCH), len(self.rows))
 
     def fingerprint(self) -> str:
         """A digest of the rows and labels: training goes on only with the same."""

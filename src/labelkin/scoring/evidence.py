@@ -66,7 +66,7 @@ def circles(
     policy: LabelPolicy | None,
 ) -> Iterator[Circle]:
     """The circle of each document; neighbours removed meanwhile are left out."""
-    texts = collection.texts_of(np.unique(near.rows[near.rows != NOBODY]).tolist())
+    texts = collection.texts_of(sorted({*near.rows[near.rows != NOBODY].tolist()}))
     for place in range(len(near)):
         there = [rank for rank, row in enumerate(near.rows[place]) if int(row) in texts]
         rows = near.rows[place, there]

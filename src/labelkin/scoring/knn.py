@@ -57,7 +57,7 @@ class Knn:
         near = neighbours.nearest(self.settings.k)
         distances = near.distances(self.settings.distance)
         weights = self.weights(near)
-        concepts = self.collection.concepts(np.unique(given.columns).tolist())
+        concepts = self.collection.concepts(sorted({*given.columns.tolist()}))
         around = circles(self.collection, near, distances, self.label_sets, self.policy)
         found = []
         for place, ((columns, scores), circle) in enumerate(zip(given, around, strict=True)):

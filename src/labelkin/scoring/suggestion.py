@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
+from labelkin.scoring.ranking import Ranking
 from labelkin.vocab.concept import Concept
 from labelkin.vocab.vocabulary import Vocabulary
 
@@ -61,6 +64,16 @@ def fold_broader(suggestions: Sequence[Suggestion], vocabulary: Vocabulary) -> l
     implied = ancestors((suggestion.concept.id for suggestion in suggestions), vocabulary)
     kept = [suggestion for suggestion in suggestions if suggestion.concept.id not in implied]
     return [replace(suggestion, rank=rank) for rank, suggestion in enumerate(kept, start=1)]
+
+
+def fold_broader_labels(given: Ranking, vocabulary: Vocabulary) -> Ranking:
+    """As `fold_broader`, for the labels of a batch."""
+    kept: list[bool] = []
+    for columns, _ in given:
+        identifiers = [vocabulary[column].id for column in columns.tolist()]
+        implied = ancestors(identifiers, vocabulary)
+        kept += [identifier not in implied for identifier in identifiers]
+    return given.kept(np.array(kept, dtype=np.bool_))
 
 
 def ancestors(identifiers: Iterable[str], vocabulary: Vocabulary) -> set[str]:

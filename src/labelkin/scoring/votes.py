@@ -22,6 +22,7 @@ from labelkin.exceptions import ConfigError
 from labelkin.neighbours.neighbours import NOBODY, Neighbours
 from labelkin.scoring.policy import LabelPolicy
 from labelkin.scoring.ranking import Ranking
+from labelkin.store.label_order import LabelOrder
 from labelkin.store.label_sets import LabelSets
 
 Weighting = Literal["majority", "difference", "square"]
@@ -48,7 +49,7 @@ def vote(
     neighbours: Neighbours,
     weights: Floats,
     label_sets: LabelSets,
-    label_order: npt.NDArray[np.int64],
+    label_order: LabelOrder | npt.NDArray[np.int64],
     policy: LabelPolicy | None = None,
 ) -> Ranking:
     """All labels of the neighbours that the policy allows, best first.
@@ -73,7 +74,7 @@ def _vote(
     neighbours: Neighbours,
     weights: Floats,
     label_sets: LabelSets,
-    label_order: npt.NDArray[np.int64],
+    label_order: LabelOrder | npt.NDArray[np.int64],
     policy: LabelPolicy | None,
 ) -> Ranking:
     there = neighbours.rows != NOBODY

@@ -31,8 +31,9 @@ from labelkin.exceptions import (
     CollectionExistsError,
 )
 from labelkin.store.config import CONFIG_NAME, Config, read_config, write_config
-from labelkin.store.database import DATABASE_NAME, Database
+from labelkin.store.database import DATABASE_NAME, IS_DEPRECATED, Database
 from labelkin.store.folder import empty_folder, folder_errors_explained
+from labelkin.store.label_order import LabelOrder
 from labelkin.store.label_sets import (
     COLUMN_TYPE,
     LabelSets,
@@ -173,14 +174,9 @@ class Collection(Closing):
                 found.update((column, concept_from_json(text)) for column, text in page)
         return found
 
-    def label_order(self) -> Rows:
-        """For each vocabulary column its place in the order of concept ids."""
-        with self.database.errors_explained():
-            by_id = self.database.connection.execute('SELECT "column" FROM concepts ORDER BY id')
-            columns = np.array([column for (column,) in by_id], dtype=np.int64)
-        order = np.empty(len(columns), dtype=np.int64)
-        order[columns] = np.arange(len(columns))
-        return order
+    def label_order(self) -> LabelOrder:
+        """The order of concept ids, by vocabulary column."""
+        return LabelOrder(self.database, self.generation().next_column)
 
     def columns_by_id(self) -> dict[str, int]:
         """The column of every concept, without reading the concepts themselves."""
@@ -191,7 +187,7 @@ class Collection(Closing):
         """Whether any concept has been replaced or given up."""
         with self.database.errors_explained():
             found = self.database.connection.execute(
-                """SELECT 1 FROM concepts WHERE concept LIKE '%"deprecated": true%' LIMIT 1"""
+                f"SELECT 1 FROM concepts WHERE {IS_DEPRECATED} LIMIT 1"
             ).fetchone()
         return found is not None
 
@@ -199,7 +195,8 @@ class Collection(Closing):
         """The language that all documents share, None where there are several."""
         with self.database.errors_explained():
             first, last = self.database.connection.execute(
-                "SELECT min(language), max(language) FROM documents"
+                "SELECT (SELECT min(language) FROM documents), "
+                "(SELECT max(language) FROM documents)"
             ).fetchone()
         return str(first) if first is not None and first == last else None
 

@@ -189,11 +189,17 @@ class TrainingSection(Section):
         default=0.2, ge=0.0, lt=1.0, description="Share of hidden values dropped in training."
     )
     epochs: int = Field(default=30, ge=1, description="At most this many rounds.")
-    batch_size: int = Field(default=256, ge=2, description="Documents in a step.")
+    batch_size: int = Field(
+        default=256, ge=2, description="Documents in a step; fewer in small collections."
+    )
     learning_rate: float = Field(
         default=0.002, gt=0.0, description="Adam's highest rate; it warms up and falls in a cosine."
     )
-    warm_up: int = Field(default=200, ge=0, description="Steps until the rate is at its highest.")
+    warm_up: int = Field(
+        default=200,
+        ge=0,
+        description="Steps until the rate is at its highest, or a tenth of all steps.",
+    )
     patience: int = Field(
         default=4, ge=0, description="Stop after this many rounds without gain; 0 never stops."
     )

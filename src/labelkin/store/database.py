@@ -31,7 +31,10 @@ DATABASE_NAME = "documents.sqlite"
 WRITER_PATIENCE_SECONDS = 10.0
 _LITTLE_SPACE = 1 << 20
 
-SCHEMA = """
+# Concepts are written as JSON, which escapes the quotes that names hold.
+IS_DEPRECATED = """instr(concept, '"deprecated": true') > 0"""
+
+SCHEMA = f"""
 CREATE TABLE documents (
     row INTEGER PRIMARY KEY,     -- never reused; a replacement is a new row
     id TEXT NOT NULL UNIQUE,
@@ -53,6 +56,7 @@ CREATE TABLE concepts (
     id TEXT NOT NULL UNIQUE,
     concept TEXT NOT NULL        -- JSON
 );
+CREATE INDEX deprecated_concepts ON concepts ("column") WHERE {IS_DEPRECATED};
 -- The change log: one entry a transaction. Rows from the previous entry's next_row
 -- up to this one's were added by it; tombstones carry its generation. The token is
 -- random: a derived store that remembers it notices a database put back from a backup.

@@ -107,7 +107,7 @@ class LabelSets:
         places = np.arange(starts[-1]) - np.repeat(starts[:-1] - begins, lengths)
         columns = np.empty(starts[-1], dtype=COLUMN_TYPE)
         label_owners = np.repeat(owners, lengths)
-        for number in np.unique(owners):
+        for number in set(owners.tolist()):
             mine = label_owners == number
             columns[mine] = self.segments[number].columns[places[mine]]
         return starts, columns
@@ -119,7 +119,7 @@ class LabelSets:
         lengths = np.zeros(len(rows), dtype=np.int64)
         begins = np.zeros(len(rows), dtype=np.int64)
         owners = np.searchsorted(self._firsts, rows, side="right") - 1
-        for number in np.unique(owners):
+        for number in set(owners.tolist()):
             segment = self.segments[number]
             mine = owners == number
             local = rows[mine] - segment.first

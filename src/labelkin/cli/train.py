@@ -1,0 +1,119 @@
+"""`labelkin train`: the label autoencoder of a collection."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from labelkin.cli.build import build_with_progress
+from labelkin.cli.console import counted, print_facts, print_json, seconds_text, tell
+from labelkin.cli.options import CollectionPath, Json, RepresentationName
+from labelkin.cli.progress import meter
+
+if TYPE_CHECKING:
+    from labelkin.indexer import Indexer
+    from labelkin.labels.fitting import TrainingReport
+    from labelkin.labels.training import TrainingProgress
+    from labelkin.labels.training_settings import TrainingSettings
+
+
+class Device(StrEnum):
+    """Where to compute."""
+
+    AUTO = "auto"
+    CPU = "cpu"
+    CUDA = "cuda"
+    MPS = "mps"
+
+
+def train(
+    collection: CollectionPath,
+    preset: Annotated[
+        str | None,
+        typer.Option(help="auto, small, medium, large, or three sizes such as 1024/256/64."),
+    ] = None,
+    epochs: Annotated[int | None, typer.Option(min=1, help="At most this many rounds.")] = None,
+    time_budget: Annotated[
+        float,
+        typer.Option(min=0, metavar="MINUTES", help="Stop in good order after this time."),
+    ] = 0.0,
+    device: Annotated[Device, typer.Option(help="Where to compute.")] = Device.AUTO,
+    seed: Annotated[int | None, typer.Option(min=0, help="Another seed, another model.")] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with a training that was interrupted.")
+    ] = False,
+    representation: RepresentationName = None,
+    json: Json = False,
+) -> None:
+    """Train the label autoencoder, for the methods label-ae, mix and mix-ranked."""
+    from labelkin.indexer import Indexer
+    from labelkin.labels.training_settings import TrainingSettings
+
+    with Indexer.open(collection) as indexer:
+        settings = TrainingSettings.from_config(indexer.config)
+        given = {"preset": preset, "epochs": epochs, "seed": seed}
+        changes = {name: value for name, value in given.items() if value is not None}
+        settings = replace(settings, **changes, device=device.value, minutes=time_budget)  # type: ignore[arg-type]
+        build_with_progress(indexer, representation)
+        report = train_with_progress(indexer, settings, representation, resume=resume)
+    if report is None:
+        return
+    if json:
+        print_json(report.info.to_json() | {"labels": len(report.info.labels)})
+    else:
+        print_report(report)
+
+
+def train_with_progress(
+    indexer: Indexer,
+    settings: TrainingSettings,
+    representation: str | None = None,
+    *,
+    resume: bool = False,
+) -> TrainingReport | None:
+    """Train under progress bars; None in all processes but the first."""
+    documents = min(indexer.collection.count(), settings.averaged_documents)
+    with meter("Finding neighbours", documents) as finding, meter("Training", 1000) as training:
+
+        def watch(progress: TrainingProgress) -> None:
+            share = progress.done / max(progress.epochs * progress.steps, 1)
+            training.update(round(1000 * share), _line(progress))
+
+        return indexer.train(
+            settings,
+            representation=representation,
+            resume=resume,
+            watcher=watch,
+            progress=lambda done, _: finding.update(done, counted(done, "document")),
+        )
+
+
+def _line(progress: TrainingProgress) -> str:
+    parts = [
+        f"epoch {progress.epoch} of {progress.epochs}",
+        f"loss {progress.loss:.2f}",
+        f"{progress.documents_per_second:,.0f} documents/s",
+    ]
+    if progress.last is not None:
+        parts.insert(2, f"MiF {progress.last['MiF']:.3f}")
+    return ", ".join(parts)
+
+
+def print_report(report: TrainingReport) -> None:
+    """What was trained, and how good it is on label sets kept aside."""
+    info = report.info
+    architecture, training, best = info.architecture, info.training, report.validation
+    facts = [
+        ("Layers", f"{architecture.sizes} over {counted(len(info.labels), 'heading')}"),
+        ("Parameters", f"{architecture.trainable_parameters(len(info.labels)):,}"),
+        ("Epochs", f"{training['epochs']}, best {training['best_epoch']}"),
+        ("Stopped by", training["stopped"]),
+        ("Reconstruction", f"MiF {best['MiF']:.4f} of label sets kept aside, at 0.5"),
+    ]
+    if "predicted_MiF" in best:
+        facts.append(("Prediction", f"MiF {best['predicted_MiF']:.4f} from 20 neighbours, at 0.5"))
+    print_facts(facts)
+    tell(f"Trained in {seconds_text(training['seconds'])}: {report.folder}.")

@@ -1,0 +1,82 @@
+"""The verbs of the `labelkin` command; only the one that is asked for is imported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, MutableMapping
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.main import get_group
+
+from labelkin.cli.exits import ErrorsAsLines
+
+# Module and function of each verb, in the order of the help; an `app` has verbs of its own.
+_HOMES = {
+    "init": ("init", "init"),
+    "add": ("add", "add"),
+    "remove": ("remove", "remove"),
+    "info": ("info", "info"),
+    "build": ("build", "build"),
+    "neighbours": ("neighbours", "neighbours"),
+    "train": ("train", "train"),
+    "suggest": ("suggest", "suggest"),
+    "annotate": ("annotate", "annotate"),
+    "tune": ("tune", "tune"),
+    "eval": ("evaluation", "evaluate"),
+    "score": ("evaluation", "score"),
+    "demo": ("demo", "demo"),
+    "vocab": ("vocab", "app"),
+    "corpus": ("corpus", "app"),
+}
+
+
+class Verbs(MutableMapping[str, Any]):
+    """Commands by name; each is made when it is first looked at."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Any] = dict.fromkeys(_HOMES)
+
+    def __getitem__(self, name: str) -> Any:
+        if self._made[name] is None:
+            self._made[name] = _command(name)
+        return self._made[name]
+
+    def __setitem__(self, name: str, command: Any) -> None:
+        self._made[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._made)
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._made
+
+
+class VerbGroup(ErrorsAsLines):
+    """The command group of all verbs."""
+
+    def __init__(self, *, commands: dict[str, Any] | None = None, **rest: Any) -> None:
+        super().__init__(**rest)
+        self.commands = Verbs()
+        self.commands.update(commands or {})
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+        """The names of all verbs."""
+        return list(self.commands)
+
+
+def _command(name: str) -> Any:
+    module, attribute = _HOMES[name]
+    found = getattr(import_module(f"labelkin.cli.{module}"), attribute)
+    alone = typer.Typer()
+    if isinstance(found, typer.Typer):
+        alone.add_typer(found, name=name)
+    else:
+        alone.command(name)(found)
+    return get_group(alone).commands[name]

@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from labelkin import Indexer
+from labelkin.demo import demo_concepts, demo_documents
+from labelkin.labels.training_settings import TrainingSettings
+from labelkin.vocab import Vocabulary
+
+# Small enough for a test, long enough to learn something.
+QUICK = TrainingSettings(preset="64/32/16", epochs=3, batch_size=32, device="cpu", held_out=0.1)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Indexer]:
+    pytest.importorskip("torch", reason="needs the extra `train`")
+    path: Path = tmp_path_factory.mktemp("trained") / "c"
+    with Indexer.create(path, Vocabulary(demo_concepts(0)), language="en") as indexer:
+        indexer.add(demo_documents(600, 0))
+        indexer.train(QUICK)
+        yield indexer

@@ -1,0 +1,260 @@
+from __future__ import annotations
+
+import csv
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from labelkin import Indexer
+from labelkin.demo import demo_concepts, demo_documents
+from labelkin.exceptions import TrainingError
+from labelkin.labels.model import LabelModel
+from labelkin.labels.training_data import OutputSampling, make_training_data
+from labelkin.store.label_sets import LabelSets, Segment
+from labelkin.vocab import Vocabulary
+
+from .conftest import QUICK
+
+torch = pytest.importorskip("torch", reason="needs the extra `train`")
+
+from labelkin.labels.optimisation import Schedule
+from labelkin.labels.training import Trainer
+
+
+def data_of(sets: list[list[int]], width: int = 40, **changes):
+    lengths = np.array([len(labels) for labels in sets], dtype=np.int64)
+    flat = np.array([label for labels in sets for label in labels], dtype=np.int32)
+    label_sets = LabelSets([Segment.from_bytes(0, lengths, flat.tobytes())])
+    given = {"held_out": 0.1, "min_frequency": 1, "seed": 0, **changes}
+    return make_training_data(label_sets, width, np.empty(0, dtype=np.int64), **given)
+
+
+def topics(documents: int, seed: int = 0) -> list[list[int]]:
+    """Label sets that can be learned: each document has the five labels of one topic."""
+    random = np.random.default_rng(seed)
+    return [
+        sorted(int(topic) * 5 + n for n in range(5)) for topic in random.integers(8, size=documents)
+    ]
+
+
+def weights(trainer: Trainer) -> dict[str, np.ndarray]:
+    return {name: value.numpy().copy() for name, value in trainer.network.state_dict().items()}
+
+
+def test_it_learns_what_can_be_learned(tmp_path):
+    trainer = Trainer(data_of(topics(400)), replace(QUICK, epochs=20), tmp_path)
+    trained = trainer.run()
+    first, best = trained.history[0], trained.history[trained.best_epoch - 1]
+    assert best["validation_loss"] < first["validation_loss"] / 3
+    assert best["MiF"] > 0.95
+
+
+def test_the_same_seed_gives_the_same_weights(tmp_path):
+    runs = []
+    for name, seed in (("a", 0), ("b", 0), ("c", 1)):
+        trainer = Trainer(data_of(topics(100)), replace(QUICK, seed=seed), tmp_path / name)
+        runs.append(trainer.run().tensors)
+    assert all(np.array_equal(runs[0][name], runs[1][name]) for name in runs[0])
+    assert not np.array_equal(runs[0]["outputs.weight"], runs[2]["outputs.weight"])
+
+
+def test_the_log_has_a_line_per_epoch(tmp_path):
+    Trainer(data_of(topics(100)), QUICK, tmp_path).run()
+    with (tmp_path / "training.csv").open() as file:
+        lines = list(csv.DictReader(file))
+    assert [line["epoch"] for line in lines] == ["1", "2", "3"]
+    assert {"loss", "validation_loss", "MiF", "seconds"} <= set(lines[0])
+
+
+@pytest.mark.parametrize("sampled_outputs", [0, 10])
+def test_resumed_in_the_middle_it_ends_the_same(tmp_path, sampled_outputs, monkeypatch):
+    settings = replace(QUICK, sampled_outputs=sampled_outputs)
+    whole = Trainer(data_of(topics(200)), settings, tmp_path / "whole").run()
+
+    class Interrupted(Trainer):
+        def _step(self, *values):
+            if self.position.steps == 13:
+                raise KeyboardInterrupt
+            return super()._step(*values)
+
+    with pytest.raises(KeyboardInterrupt):
+        Interrupted(data_of(topics(200)), settings, tmp_path / "cut").run()
+    trainer = Trainer(data_of(topics(200)), settings, tmp_path / "cut")
+    trainer.resume()
+    assert trainer.position.steps == 13
+    resumed = trainer.run()
+    for name, tensor in whole.tensors.items():
+        np.testing.assert_array_equal(resumed.tensors[name], tensor)
+    trainer.forget()
+    assert not (tmp_path / "cut" / "checkpoint").exists()
+
+
+def test_nothing_to_resume(tmp_path):
+    with pytest.raises(TrainingError, match="nothing to resume"):
+        Trainer(data_of(topics(100)), QUICK, tmp_path).resume()
+
+
+def test_other_documents_are_not_resumed_with(tmp_path):
+    trainer = Trainer(data_of(topics(100)), QUICK, tmp_path)
+    trainer.run()
+    with pytest.raises(TrainingError, match="other settings or documents"):
+        Trainer(data_of(topics(101)), QUICK, tmp_path).resume()
+
+
+def test_a_damaged_checkpoint_is_one_line(tmp_path):
+    Trainer(data_of(topics(100)), QUICK, tmp_path).run()
+    (state,) = (tmp_path / "checkpoint").glob("state-*")
+    state.write_bytes(state.read_bytes()[:100])
+    with pytest.raises(TrainingError, match="without --resume"):
+        Trainer(data_of(topics(100)), QUICK, tmp_path).resume()
+
+
+def test_a_loss_that_is_no_number_stops_and_keeps_the_checkpoint(tmp_path):
+    trainer = Trainer(data_of(topics(200)), QUICK, tmp_path)
+
+    original = trainer._step
+
+    def step(model, rows, rate):
+        if trainer.position.steps == 15:
+            with torch.no_grad():
+                trainer.network.dense2.weight[0, 0] = float("nan")
+        return original(model, rows, rate)
+
+    trainer._step = step  # type: ignore[method-assign]
+    with pytest.raises(TrainingError, match="nan in epoch 2, step 5"):
+        trainer.run()
+    again = Trainer(data_of(topics(200)), QUICK, tmp_path)
+    again.resume()
+    assert all(np.isfinite(value).all() for value in weights(again).values())
+
+
+def test_a_time_budget_ends_in_good_order(tmp_path):
+    trainer = Trainer(
+        data_of(topics(3000)), replace(QUICK, epochs=10_000, minutes=0.02, patience=0), tmp_path
+    )
+    started = time.monotonic()
+    trained = trainer.run()
+    assert trained.stopped == "time"
+    assert time.monotonic() - started < 60
+    assert trained.tensors
+
+
+def test_patience(tmp_path):
+    settings = replace(QUICK, epochs=200, patience=2, learning_rate=0.01)
+    trained = Trainer(data_of(topics(100)), settings, tmp_path).run()
+    assert trained.stopped == "no gain"
+    assert len(trained.history) == trained.best_epoch + 2
+
+
+@pytest.mark.parametrize(
+    ("sets", "message"),
+    [([], "0 documents"), ([[1]], "1 documents"), ([[], [1], []], "1 documents")],
+)
+def test_too_little_to_learn_from(sets, message):
+    with pytest.raises(TrainingError, match=message):
+        data_of(sets)
+
+
+@pytest.mark.parametrize(
+    "sets",
+    [[[0], [0]], [[0], [0], [0]], [[n] for n in range(30)], [[], [1, 2], [], [2], [3]]],
+    ids=["one label", "three alike", "each label once", "some without labels"],
+)
+def test_small_and_odd_collections(tmp_path, sets):
+    trained = Trainer(data_of(sets), QUICK, tmp_path).run()
+    assert all(np.isfinite(tensor).all() for tensor in trained.tensors.values())
+
+
+def test_no_label_is_frequent_enough():
+    with pytest.raises(TrainingError, match="min_frequency"):
+        data_of([[n] for n in range(30)], min_frequency=2)
+
+
+def test_rare_labels_are_left_out():
+    data = data_of([[0, 1], [0], [0, 2]], min_frequency=2)
+    assert data.columns.columns.tolist() == [0]
+    labels, starts = data.batch(np.array([0, 1, 2]))
+    assert (labels.tolist(), starts.tolist()) == ([0, 0, 0], [0, 1, 2, 3])
+
+
+def test_every_document_comes_once_an_epoch():
+    data = data_of(topics(320), held_out=0.0)
+    seen = np.concatenate(list(data.epoch(0, 32, 0)))
+    assert sorted(seen.tolist()) == data.rows.tolist()
+    assert not np.array_equal(seen, np.concatenate(list(data.epoch(1, 32, 0))))
+
+
+def test_a_sample_has_what_it_must_have():
+    sampling = OutputSampling.of_size(1000, 100)
+    columns, weights = sampling.draw(np.array([999, 3, 500]), np.random.default_rng(0))
+    assert set(range(30)) | {500, 999} <= set(columns.tolist())
+    assert np.all(np.diff(columns) > 0)
+    assert weights[columns < 30].tolist() == [1.0] * 30
+    # The weights of the drawn ones stand for all of the rest.
+    assert weights[columns >= 30].sum() == pytest.approx(970)
+    assert OutputSampling.of_size(1000, 0) is None
+    assert OutputSampling.of_size(140, 100) is None
+
+
+def test_the_rate_warms_up_and_falls():
+    schedule = Schedule(1.0, 10)
+    rates = [schedule.rate(step, step / 100) for step in range(101)]
+    assert rates[0] == pytest.approx(0.1, abs=0.01)
+    assert max(rates) == max(rates[9:12])
+    assert rates[-1] == pytest.approx(0.02)
+
+
+def test_training_again_replaces_the_model(tmp_path):
+    with Indexer.create(tmp_path / "c", Vocabulary(demo_concepts(0)), language="en") as indexer:
+        indexer.add(demo_documents(200, 0))
+        first = indexer.train(replace(QUICK, epochs=1))
+        folder = first.folder
+        before = LabelModel(folder).digest
+        indexer.train(replace(QUICK, epochs=1, seed=1))
+        assert LabelModel(folder).digest != before
+        assert len(list(folder.glob("weights-*"))) == 1
+        assert not (folder / "checkpoint").exists()
+        assert (folder / "training.png").read_bytes().startswith(b"\x89PNG")
+        assert "64 – 32 – 16 – 32 – 64" in (folder / "README.md").read_text()
+
+
+KILLED = """
+import sys
+from dataclasses import replace
+from labelkin import Indexer
+from labelkin.labels.training_settings import TrainingSettings
+import labelkin.labels.training as training
+training._CHECKPOINT_SECONDS = 0.05
+settings = TrainingSettings(preset="64/32/16", epochs=40, batch_size=32, device="cpu", patience=0)
+with Indexer.open(sys.argv[1]) as indexer:
+    report = indexer.train(settings, resume=len(sys.argv) > 2)
+    print(report.info.training["epochs"])
+"""
+
+
+def test_killed_and_resumed(tmp_path):
+    path = tmp_path / "c"
+    with Indexer.create(path, Vocabulary(demo_concepts(0)), language="en") as indexer:
+        indexer.add(demo_documents(300, 0))
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-c", KILLED, str(path)]
+    process = subprocess.Popen(command, env=environment)
+    checkpoint = path / "models" / "label-ae" / "checkpoint" / "checkpoint.json"
+    deadline = time.monotonic() + 120
+    while not checkpoint.exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert checkpoint.exists()
+    found = subprocess.run(
+        [*command, "resume"], capture_output=True, text=True, env=environment, check=True
+    )
+    assert found.stdout.strip() == "40"
+    assert not checkpoint.exists()
+    assert LabelModel(path / "models" / "label-ae").info.training["epochs"] == 40
