@@ -7,11 +7,9 @@ import pytest
 
 from labelkin import Indexer
 from labelkin.demo import demo_concepts, demo_documents
-from labelkin.labels.training_settings import TrainingSettings
 from labelkin.vocab import Vocabulary
 
-# Small enough for a test, long enough to learn something.
-QUICK = TrainingSettings(preset="64/32/16", epochs=3, batch_size=32, device="cpu", held_out=0.1)
+from .label_data import QUICK
 
 
 @pytest.fixture(scope="module")

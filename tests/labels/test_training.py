@@ -15,32 +15,15 @@ from labelkin import Indexer
 from labelkin.demo import demo_concepts, demo_documents
 from labelkin.exceptions import TrainingError
 from labelkin.labels.model import LabelModel
-from labelkin.labels.training_data import OutputSampling, make_training_data
-from labelkin.store.label_sets import LabelSets, Segment
+from labelkin.labels.training_data import OutputSampling
 from labelkin.vocab import Vocabulary
 
-from .conftest import QUICK
+from .label_data import QUICK, data_of, topics
 
 torch = pytest.importorskip("torch", reason="needs the extra `train`")
 
 from labelkin.labels.optimisation import Schedule
 from labelkin.labels.training import Trainer
-
-
-def data_of(sets: list[list[int]], width: int = 40, **changes):
-    lengths = np.array([len(labels) for labels in sets], dtype=np.int64)
-    flat = np.array([label for labels in sets for label in labels], dtype=np.int32)
-    label_sets = LabelSets([Segment.from_bytes(0, lengths, flat.tobytes())])
-    given = {"held_out": 0.1, "min_frequency": 1, "seed": 0, **changes}
-    return make_training_data(label_sets, width, np.empty(0, dtype=np.int64), **given)
-
-
-def topics(documents: int, seed: int = 0) -> list[list[int]]:
-    """Label sets that can be learned: each document has the five labels of one topic."""
-    random = np.random.default_rng(seed)
-    return [
-        sorted(int(topic) * 5 + n for n in range(5)) for topic in random.integers(8, size=documents)
-    ]
 
 
 def weights(trainer: Trainer) -> dict[str, np.ndarray]:
@@ -120,11 +103,11 @@ def test_a_loss_that_is_no_number_stops_and_keeps_the_checkpoint(tmp_path):
 
     original = trainer._step
 
-    def step(model, rows, rate):
+    def step(rows, rate):
         if trainer.position.steps == 15:
             with torch.no_grad():
                 trainer.network.dense2.weight[0, 0] = float("nan")
-        return original(model, rows, rate)
+        return original(rows, rate)
 
     trainer._step = step  # type: ignore[method-assign]
     with pytest.raises(TrainingError, match="nan in epoch 2, step 5"):

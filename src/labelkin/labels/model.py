@@ -181,10 +181,24 @@ class LabelModel:
                 layers = [_folded(file, *pair) for pair in names]
         except (SafetensorError, OSError, ValueError) as error:
             raise ModelDamagedError(f"{path}: {error}; train the model again") from error
-        for weight, _ in layers:
-            if not np.isfinite(weight[:1]).all():
-                raise ModelDamagedError(f"{path}: weights are not numbers; train the model again")
+        shapes = [weight.shape for weight, _ in layers]
+        if shapes != self._shapes(names):
+            raise ModelDamagedError(f"{path}: not the weights of this model; train the model again")
         return layers
+
+    def _shapes(self, names: tuple[tuple[str, str | None], ...]) -> list[tuple[int, ...]]:
+        """What the weights of layers must look like."""
+        architecture, labels = self.info.architecture, len(self.info.labels)
+        first, second, latent = architecture.first, architecture.second, architecture.latent
+        shapes = {
+            "inputs": (labels, first),
+            "dense2": (second, first),
+            "embedding": (latent, second),
+            "dense3": (second, latent),
+            "dense4": (first, second),
+            "outputs": (labels, first),
+        }
+        return [shapes[name] for name, _ in names]
 
 
 _Layers = list[tuple[Floats, Floats]]

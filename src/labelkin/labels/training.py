@@ -128,11 +128,10 @@ class Trainer:
     def run(self, watcher: Watcher | None = None) -> TrainedNetwork:
         """Train to the end; the best weights. The state stays until `forget` is called."""
         self._begun = time.monotonic() - self.position.seconds
-        model = self.workers.wrapped(self.network)
         stopped: Ending = "epochs"
         try:
             while self.position.epoch < self.settings.epochs and stopped == "epochs":
-                in_time = self._train_epoch(model, watcher)
+                in_time = self._train_epoch(watcher)
                 self._end_epoch()
                 waited = self.position.epoch - self.position.best_epoch
                 if not in_time:
@@ -158,13 +157,13 @@ class Trainer:
             self.checkpoints.remove()
         self.workers.close()
 
-    def _train_epoch(self, model: torch.nn.Module, watcher: Watcher | None) -> bool:
+    def _train_epoch(self, watcher: Watcher | None) -> bool:
         """Go through the rest of the epoch; False if the time ran out on the way."""
         position, settings = self.position, self.settings
         limit = settings.minutes * 60
         kept = spoken = entered = time.monotonic()
         first = position.step
-        model.train()
+        self.network.train()
         batches = self.data.epoch(position.epoch, settings.batch_size, settings.seed)
         for number, rows in enumerate(islice(batches, first, None), start=first):
             position.seconds = self.workers.agreed(time.monotonic() - self._begun)
@@ -173,7 +172,7 @@ class Trainer:
             progress = position.steps / (settings.epochs * self._steps)
             if limit:
                 progress = max(progress, position.seconds / limit)
-            loss = self._step(model, rows, self.schedule.rate(position.steps, progress))
+            loss = self._step(rows, self.schedule.rate(position.steps, progress))
             position.loss_sum += loss
             position.step, position.steps = number + 1, position.steps + 1
             now = time.monotonic()
@@ -186,7 +185,7 @@ class Trainer:
                 kept = time.monotonic()
         return True
 
-    def _step(self, model: torch.nn.Module, rows: Integers, rate: float) -> float:
+    def _step(self, rows: Integers, rate: float) -> float:
         """One batch forward and backward; the loss."""
         position = self.position
         random = np.random.default_rng((self.settings.seed, position.epoch, position.step))
@@ -197,7 +196,7 @@ class Trainer:
             averages = self.averages.draw(len(batch), self.workers, random)
             labels = np.concatenate((labels, averages.targets.labels.cpu().numpy()))
         with self._autocast():
-            loss: Tensor = model(batch, self._sample(labels, random), averages)
+            loss: Tensor = self.network(batch, self._sample(labels, random), averages)
         value = float(loss.detach())
         if not math.isfinite(value):
             raise TrainingError(
@@ -206,6 +205,7 @@ class Trainer:
                 "train again"
             )
         loss.backward()  # type: ignore[no-untyped-call]
+        self.workers.average_gradients(self.network)
         self.optimiser.step(rate)
         return value
 
@@ -220,6 +220,7 @@ class Trainer:
     def _end_epoch(self) -> None:
         """See how good the weights are, keep the best, write the log."""
         position = self.position
+        self.workers.share_buffers(self.network)
         if self.averages is not None:
             self.averages.refresh(self.network)
         entry: dict[str, float] = {

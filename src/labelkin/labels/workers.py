@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import nn
-from torch.nn.parallel import DistributedDataParallel
+from torch import Tensor, nn
 
 from labelkin.exceptions import ConfigError
 
@@ -40,11 +39,40 @@ class Workers:
         """This process's part of a batch; all parts have the same size."""
         return rows[self.rank : len(rows) - len(rows) % self.count : self.count]
 
-    def wrapped(self, network: nn.Module) -> nn.Module:
-        """The network with gradients averaged over all processes."""
+    def average_gradients(self, network: nn.Module) -> None:
+        """Give all processes the mean of their gradients.
+
+        torch's DistributedDataParallel takes gradients with some rows only
+        from its own embedding modules; here they are averaged over the rows
+        that any process has.
+        """
         if self.count == 1:
-            return network
-        return DistributedDataParallel(network)
+            return
+        for weight in network.parameters():
+            if weight.grad is None:
+                continue
+            if weight.grad.is_sparse:
+                weight.grad = self._averaged_rows(weight.grad.coalesce())
+            else:
+                torch.distributed.all_reduce(weight.grad)
+                weight.grad /= self.count
+
+    def _averaged_rows(self, gradient: Tensor) -> Tensor:
+        rows, values = gradient.indices()[0], gradient.values()
+        wanted = torch.zeros(gradient.shape[0], dtype=torch.int32, device=values.device)
+        wanted[rows] = 1
+        torch.distributed.all_reduce(wanted, torch.distributed.ReduceOp.MAX)
+        union = wanted.nonzero()[:, 0]
+        block = torch.zeros(len(union), *values.shape[1:], dtype=values.dtype, device=values.device)
+        block[torch.searchsorted(union, rows)] = values
+        torch.distributed.all_reduce(block)
+        return torch.sparse_coo_tensor(union[None], block / self.count, gradient.shape)
+
+    def share_buffers(self, network: nn.Module) -> None:
+        """Give all processes the running means and variances of the first."""
+        if self.count > 1:
+            for buffer in network.buffers():
+                torch.distributed.broadcast(buffer, 0)
 
     def agreed(self, value: float) -> float:
         """The first process's value, for all."""
