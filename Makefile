@@ -21,15 +21,19 @@ $(VENV)/.core: $(VENV)/.python pyproject.toml constraints.txt
 	$(PIP) install --quiet --constraint constraints.txt --editable .
 	touch $@
 
-$(VENV)/.test: $(VENV)/.core
-	$(PIP) install --quiet --constraint constraints.txt --editable '.[test]'
+$(VENV)/.train: $(VENV)/.core
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[train]'
+	touch $@
+
+$(VENV)/.test: $(VENV)/.train
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[test,train]'
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.test
-	$(PIP) install --quiet --constraint constraints.txt --editable '.[test,bench]'
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[test,train,bench]'
 	touch $@
 
-demo: $(VENV)/.core  ## Make a generated collection in demo/ and look into it
+demo: $(VENV)/.train  ## Make a generated collection in demo/ and look into it
 	rm -rf demo
 	$(BIN)/labelkin demo demo
 
@@ -49,6 +53,7 @@ bench: $(VENV)/.bench  ## Measure speed and size; results go to results/
 	$(BIN)/python benchmarks/store.py
 	$(BIN)/python benchmarks/neighbours.py
 	$(BIN)/python benchmarks/knn.py
+	$(BIN)/python benchmarks/label_ae.py
 
 soak: $(VENV)/.test  ## Hundreds of kills and other long tests
 	$(BIN)/pytest -m soak

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -10,16 +11,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from labelkin.cli.add import tell_added
-from labelkin.cli.console import print_json, print_table, tell
+from labelkin.cli.console import print_json, tell
 from labelkin.cli.info import print_info
 from labelkin.cli.neighbours import show_neighbours
 from labelkin.cli.options import Json
 from labelkin.cli.progress import meter
+from labelkin.cli.side_by_side import show_side_by_side
 from labelkin.cli.suggest import print_suggestions
 from labelkin.cli.texts import PLAIN_TEXT
+from labelkin.cli.train import print_report, train_with_progress
+from labelkin.scoring.settings import METHOD_NAMES, MethodName, Settings
 
 if TYPE_CHECKING:
     from labelkin.corpus import Document
+    from labelkin.evaluate import Evaluation
     from labelkin.indexer import Indexer
 
 _TEXTS = (
@@ -28,6 +33,7 @@ _TEXTS = (
     "Storage of winter wheat in village barns",
 )
 _SHOWN = 4
+_EPOCHS = 20
 _MEASURES = "MiF MiP MiR P@5 nDCG@5 hF predicted"
 
 
@@ -62,7 +68,7 @@ def demo(
         else:
             print_info(indexer.info())
             _look_around(indexer)
-            _measure(indexer, list(made))
+            _measure(indexer, list(made), _train(indexer, seed))
 
 
 def _look_around(indexer: Indexer) -> None:
@@ -76,13 +82,28 @@ def _look_around(indexer: Indexer) -> None:
         print_suggestions(text, suggestions[:_SHOWN], "en", explain=False)
 
 
-def _measure(indexer: Indexer, documents: list[Document]) -> None:
-    from labelkin.evaluate import evaluate, parse_measure
+def _train(indexer: Indexer, seed: int) -> Sequence[MethodName]:
+    """Train the label autoencoder, where that is possible; the methods that can be compared."""
+    from labelkin.exceptions import MissingExtraError
+    from labelkin.labels.training_settings import TrainingSettings
 
-    tell(f"How good such headings are, on {len(documents)} documents kept aside:")
+    tell("Training a label autoencoder on the headings of these documents:")
+    try:
+        report = train_with_progress(indexer, TrainingSettings(epochs=_EPOCHS, seed=seed))
+    except MissingExtraError as error:
+        tell(f"Left out: {error}")
+        return ("knn",)
+    if report is not None:
+        print_report(report)
+    return METHOD_NAMES
+
+
+def _measure(indexer: Indexer, documents: list[Document], methods: Sequence[MethodName]) -> None:
+    from labelkin.evaluate import parse_measure
+
+    tell(f"\nHow good the methods are, on {len(documents)} documents kept aside:")
     measures = [parse_measure(name) for name in _MEASURES.split()]
-    values = evaluate(indexer.evaluate(documents), measures)
-    rows = [
-        (measure.name, f"{values[measure.name]:.3f}", measure.definition) for measure in measures
-    ]
-    print_table("", [("measure", False), ("value", True), ("definition", False)], rows)
+    settings = [Settings.from_config(indexer.config, method) for method in methods]
+    found = indexer.compare(documents, settings)
+    evaluations: dict[str, Evaluation] = dict(zip(methods, found, strict=True))
+    show_side_by_side(evaluations, measures, json=False)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from labelkin.cli.console import errors, seconds_text, tell
+from labelkin.closing import Closing
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -42,6 +43,25 @@ class Meter:
             seconds = (now - self._started) * (self._total - done) / done
             left = f", {done / self._total:.0%}, about {seconds_text(seconds)} left"
         tell(f"{self._title}: {note}{left}")
+
+
+class Stages(Closing):
+    """Meters of stages that follow one another, one at a time."""
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+        self._shown: tuple[str, Meter] | None = None
+
+    def at(self, title: str, total: int) -> Meter:
+        """The meter of a stage; that of the one before disappears."""
+        if self._shown is None or self._shown[0] != title:
+            self._stack.close()
+            self._shown = (title, self._stack.enter_context(meter(title, total)))
+        return self._shown[1]
+
+    def close(self) -> None:
+        """The last stage is over."""
+        self._stack.close()
 
 
 @contextmanager

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from labelkin.cli.console import print_json, print_table
 
 if TYPE_CHECKING:
@@ -34,7 +36,8 @@ def show_side_by_side(
             row.append(f"{values[name][measure.name]:.4f} {sign}")
         rows.append(row)
     print_table("", [("measure", False), *((f"{name}  ", True) for name in evaluations)], rows)
-    print_table("", [("", False)], [[f"+ and − differ from {first} with p < 0.05."]])
+    if others:
+        typer.echo(f"+ and − mark what differs from {first} with p < 0.05.")
 
 
 def _compared(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
@@ -11,7 +12,7 @@ import typer
 from labelkin.cli.build import build_with_progress
 from labelkin.cli.console import counted, print_facts, print_json, seconds_text, tell
 from labelkin.cli.options import CollectionPath, Json, RepresentationName
-from labelkin.cli.progress import meter
+from labelkin.cli.progress import Stages
 
 if TYPE_CHECKING:
     from labelkin.indexer import Indexer
@@ -75,19 +76,22 @@ def train_with_progress(
     resume: bool = False,
 ) -> TrainingReport | None:
     """Train under progress bars; None in all processes but the first."""
-    documents = min(indexer.collection.count(), settings.averaged_documents)
-    with meter("Finding neighbours", documents) as finding, meter("Training", 1000) as training:
+    if os.environ.get("RANK", "0") != "0":
+        return indexer.train(settings, representation=representation, resume=resume)
+    with Stages() as stages:
 
         def watch(progress: TrainingProgress) -> None:
-            share = progress.done / max(progress.epochs * progress.steps, 1)
-            training.update(round(1000 * share), _line(progress))
+            bar = stages.at("Training", progress.epochs * progress.steps)
+            bar.update(progress.done, _line(progress))
 
         return indexer.train(
             settings,
             representation=representation,
             resume=resume,
             watcher=watch,
-            progress=lambda done, _: finding.update(done, counted(done, "document")),
+            progress=lambda done, total: stages.at("Finding neighbours", total).update(
+                done, counted(done, "document")
+            ),
         )
 
 

@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import Result
+
+pytest.importorskip("torch", reason="needs the extra `train`")
+
+Run = Callable[..., Result]
+SMALL = ("--preset", "32/16/8", "--device", "cpu")
+
+
+@pytest.fixture
+def demo(run: Run) -> str:
+    from labelkin import Indexer
+    from labelkin.corpus import write_corpus
+    from labelkin.demo import demo_concepts, demo_documents
+    from labelkin.vocab import Vocabulary
+
+    documents = list(demo_documents(360, 0))
+    with Indexer.create("demo", Vocabulary(demo_concepts(0)), language="en") as indexer:
+        indexer.add(documents[:300])
+    write_corpus(documents[300:], Path("held.jsonl"))
+    return "demo"
+
+
+def test_train_and_use(run: Run, demo: str) -> None:
+    done = run("train", demo, *SMALL, "--epochs", 3)
+    assert done.exit_code == 0, done.stderr
+    assert "32/16/8 over" in done.stdout
+    assert "Trained in" in done.stderr
+
+    values = json.loads(
+        run(
+            "eval", demo, "held.jsonl", "--method", "label-ae", "--measures", "MiF", "--json"
+        ).stdout
+    )
+    assert list(values) == ["MiF"]
+
+    methods = [part for name in ("knn", "mix", "mix-ranked") for part in ("--method", name)]
+    compared = run("eval", demo, "held.jsonl", *methods, "--measures", "MiF,P@5", "--json")
+    content = json.loads(compared.stdout)
+    assert list(content) == ["knn", "mix", "mix-ranked", "compared_with", "p"]
+    assert set(content["p"]) == {"mix", "mix-ranked"}
+    assert 0 < content["p"]["mix"]["MiF"] <= 1
+    table = run("eval", demo, "held.jsonl", *methods, "--measures", "MiF,P@5").stdout
+    assert table.splitlines()[0].split() == ["measure", "knn", "mix", "mix-ranked"]
+    assert "p < 0.05" in table
+
+    for method in ("label-ae", "mix", "mix-ranked"):
+        options = ("--method", method, "--threshold", 0, "--limit", 4)
+        found = json.loads(run("suggest", demo, "--title", "wheat", *options, "--json").stdout)
+        assert len(found[0]["suggestions"]) == 4
+        assert {"votes", "neighbours", "carriers", "inferred_from"} == set(
+            found[0]["suggestions"][0]["evidence"]
+        )
+        assert (
+            run("annotate", demo, "held.jsonl", "-o", "out.jsonl", "--method", method).exit_code
+            == 0
+        )
+        assert len(Path("out.jsonl").read_text().splitlines()) == 60
+
+    headings = json.loads(Path("demo/models/label-ae/model.json").read_text())["labels"]
+    related = json.loads(run("vocab", "related", demo, headings[0], "--json").stdout)
+    assert len(related) == 10
+    assert run("vocab", "related", demo, headings[0]).stdout.startswith("similarity")
+
+
+def test_the_default_method_is_a_setting(run: Run, demo: str) -> None:
+    assert run("train", demo, *SMALL, "--epochs", 1).exit_code == 0
+    config = Path("demo/labelkin.toml")
+    config.write_text(config.read_text().replace('method = "knn"', 'method = "mix-ranked"'))
+    found = run("eval", demo, "held.jsonl", "--measures", "MiF", "--json").stdout
+    asked = run("eval", demo, "held.jsonl", "--measures", "MiF", "--json", "--method", "mix-ranked")
+    assert found == asked.stdout
+
+
+@pytest.mark.parametrize("method", ["label-ae", "mix", "mix-ranked"])
+def test_tune(run: Run, demo: str, method: str) -> None:
+    assert run("train", demo, *SMALL, "--epochs", 2).exit_code == 0
+    done = run("tune", demo, "held.jsonl", "--method", method, "--write", "--json")
+    assert done.exit_code == 0, done.stderr
+    trials = json.loads(done.stdout)
+    assert trials == sorted(trials, key=lambda trial: -trial["MiF"])
+    value = json.loads(
+        run("eval", demo, "held.jsonl", "--method", method, "--measures", "MiF", "--json").stdout
+    )
+    assert value["MiF"] == pytest.approx(trials[0]["MiF"], abs=1e-4)
+
+
+def test_untrained(run: Run, demo: str) -> None:
+    failed = run("suggest", demo, "--title", "wheat", "--method", "mix")
+    assert failed.exit_code == 1
+    assert failed.stderr.count("\n") == 1
+    assert "run `labelkin train` first" in failed.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--preset", "gigantic"), "no preset 'gigantic'"),
+        (("--device", "cuda"), "no cuda device here"),
+        (("--resume",), "nothing to resume"),
+    ],
+)
+def test_what_cannot_be_trained_is_one_line(
+    run: Run, demo: str, options: tuple[str, ...], message: str
+) -> None:
+    if options == ("--device", "cuda"):
+        import torch
+
+        if torch.cuda.is_available():
+            pytest.skip("there is a CUDA device")
+    failed = run("train", demo, *options)
+    assert failed.exit_code == 1
+    assert message in failed.stderr
+    assert "Traceback" not in failed.stderr
+
+
+def test_too_small_a_collection(run: Run) -> None:
+    Path("one.jsonl").write_text('{"id": "a", "title": "one text", "labels": ["X"]}\n')
+    assert run("init", "tiny").exit_code == 0
+    assert run("add", "tiny", "one.jsonl").exit_code == 0
+    failed = run("train", "tiny")
+    assert failed.exit_code == 1
+    assert "training needs at least 2" in failed.stderr
+
+
+def test_headings_that_came_later_are_said(run: Run, demo: str) -> None:
+    assert run("train", demo, *SMALL, "--epochs", 1).exit_code == 0
+    headings = set(json.loads(Path("demo/models/label-ae/model.json").read_text())["labels"])
+    from labelkin import Indexer
+
+    with Indexer.open(demo) as indexer:
+        fresh = next(concept.id for concept in indexer.vocabulary if concept.id not in headings)
+    Path("new.jsonl").write_text(json.dumps({"id": "n", "title": "wheat", "labels": [fresh]}))
+    assert run("add", demo, "new.jsonl").exit_code == 0
+    said = run("eval", demo, "held.jsonl", "--method", "mix", "--measures", "MiF").stderr
+    assert "1 heading of the documents came after" in said
