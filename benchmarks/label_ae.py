@@ -1,0 +1,639 @@
+"""The label autoencoder: cost of a step, speed of prediction, memory, and quality on mesh47k.
+
+python benchmarks/label_ae.py step|predict|memory|quality|report [--work FOLDER] [--minutes 25]
+
+`quality` needs ../shared/data; it trains what FOLDER does not hold yet. Each part leaves its
+figures in FOLDER; `report` makes results/label-ae.md of them. Without a part, all are run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import platform
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from labelkin import Document, Indexer, __version__, read_corpus, read_vocabulary
+from labelkin.evaluate import Evaluation, evaluate, paired_test, parse_measure
+from labelkin.evaluate.gold import gold_matrix
+from labelkin.evaluate.sweep import KS, SHARES, THRESHOLDS
+from labelkin.labels.architecture import make_architecture
+from labelkin.labels.training_settings import TrainingSettings
+from labelkin.neighbours.neighbours import DISTANCES, Neighbours
+from labelkin.scoring.knn import Knn
+from labelkin.scoring.label_ae import LabelAe, model_folder
+from labelkin.scoring.methods import Method
+from labelkin.scoring.mix import Mix, MixRanked
+from labelkin.scoring.ranking import Ranking
+from labelkin.scoring.settings import MixSettings, ScorerSettings
+from measure import measure
+
+ROOT = Path(__file__).parents[1]
+SHARED = ROOT.parent / "shared" / "data"
+PAPER_LABELS = 29_483
+BATCH = 256
+SPLITS = ("dev", "test", "l1000")
+MEASURES = [parse_measure(name) for name in "MiF MiP MiR P@5 nDCG@5 predicted".split()]
+MIF = parse_measure("MiF")
+FREQUENT = 100
+VOTES = ScorerSettings()
+# What is trained: the layers, whether averages are learned from, and the share of the budget.
+MODELS = {
+    "auto": ("auto", True, 1.0),
+    "medium": ("medium", True, 1.0),
+    "auto, label sets only": ("auto", False, 0.4),
+    "latent 32": ("1024/704/32", True, 0.3),
+    "latent 128": ("1024/704/128", True, 0.3),
+}
+
+
+# --- one training step ---------------------------------------------------------------------
+
+
+def label_sets(documents: int, labels: int, seed: int = 0) -> list[np.ndarray]:
+    """Label sets with frequencies as skewed as those of MeSH headings."""
+    random = np.random.default_rng(seed)
+    chances = 1 / np.arange(1, labels + 1)
+    chances /= chances.sum()
+    sizes = np.clip(random.poisson(12.5, documents), 1, 40)
+    drawn = random.choice(labels, sizes.sum(), p=chances)
+    return [np.unique(part) for part in np.split(drawn, np.cumsum(sizes)[:-1])]
+
+
+def step(_work: Path, _minutes: float) -> dict[str, Any]:
+    """Ours against dense one-hot vectors and dense Adam, in the same process."""
+    import torch
+    from torch.nn import functional
+
+    from labelkin.labels.network import LabelNetwork, label_batch
+    from labelkin.labels.optimisation import Optimiser
+
+    def batch(number: int) -> Any:
+        sets = label_sets(BATCH, PAPER_LABELS, number)
+        starts = np.concatenate(([0], np.cumsum([len(labels) for labels in sets])))
+        flat = np.concatenate(sets).astype(np.int64)
+        return label_batch(flat, starts.astype(np.int64), torch.device("cpu"))
+
+    def network(dropout: float) -> Any:
+        torch.manual_seed(0)
+        architecture = make_architecture("medium", PAPER_LABELS, 1, dropout=dropout)
+        made = LabelNetwork(PAPER_LABELS, architecture)
+        made.set_odds(torch.linspace(1000, 1, PAPER_LABELS), 10_000)
+        return made
+
+    def dense_loss(made: Any, labels: Any) -> Any:
+        one_hot = torch.zeros(len(labels), PAPER_LABELS)
+        one_hot[labels.documents, labels.labels] = 1
+        table = functional.linear(one_hot, made.inputs.weight.T, made.inputs.bias)
+        hidden = made._hidden(made.norm1(table))
+        hidden = made._hidden(made.norm2(made.dense2(hidden)))
+        logits = made.decode(made.embedding(hidden))
+        total = functional.binary_cross_entropy_with_logits(logits, one_hot, reduction="sum")
+        return total / len(labels)
+
+    # Equality: the same weights, without dropout.
+    made, labels = network(0.0), batch(0)
+    ours = made(labels)
+    ours.backward()
+    gradients = {name: weight.grad.to_dense() for name, weight in made.named_parameters()}
+    made.zero_grad()
+    theirs = dense_loss(made, labels)
+    theirs.backward()
+    differences = [
+        float((gradients[name] - weight.grad).abs().max())
+        for name, weight in made.named_parameters()
+    ]
+    figures: dict[str, Any] = {
+        "loss_difference": abs(ours.item() - theirs.item()) / theirs.item(),
+        "gradient_difference": max(differences),
+    }
+    # Cost: alternating steps, so that both meet the same machine.
+    rate = 0.001
+    left, right = network(0.2), network(0.2)
+    lazy, adam = Optimiser(left, sampled=False), torch.optim.Adam(right.parameters(), lr=rate)
+    spent = {"ours": [], "dense": []}
+    losses = {"ours": [], "dense": []}
+    for number in range(50):
+        labels = batch(number % 20)
+        torch.manual_seed(number)
+        begun = time.process_time()
+        loss = left(labels)
+        loss.backward()
+        lazy.step(rate)
+        spent["ours"].append(time.process_time() - begun)
+        losses["ours"].append(loss.item())
+        torch.manual_seed(number)
+        begun = time.process_time()
+        adam.zero_grad()
+        loss = dense_loss(right, labels)
+        loss.backward()
+        adam.step()
+        spent["dense"].append(time.process_time() - begun)
+        losses["dense"].append(loss.item())
+    figures |= {
+        "ours": float(np.median(spent["ours"])),
+        "dense": float(np.median(spent["dense"])),
+        "ratio": float(np.median(spent["ours"]) / np.median(spent["dense"])),
+        "loss_ratio": losses["ours"][-1] / losses["dense"][-1],
+        "last_losses": [losses["ours"][-1], losses["dense"][-1]],
+    }
+    return figures
+
+
+# --- memory --------------------------------------------------------------------------------
+
+
+def train_on(documents: int) -> int:
+    """A few hundred steps on generated label sets that lie on disk."""
+    from labelkin.labels.training import Trainer
+    from labelkin.labels.training_data import make_training_data
+    from labelkin.store.label_sets import LabelSets, Segment
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        labels = 10_000
+        sizes = np.random.default_rng(0).integers(5, 21, documents)
+        starts = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+        np.save(folder / "starts.npy", starts)
+        columns = np.lib.format.open_memmap(
+            folder / "columns.npy", "w+", np.int32, (int(starts[-1]),)
+        )
+        for number, begin in enumerate(range(0, len(columns), 1_000_000)):
+            part = columns[begin : begin + 1_000_000]
+            part[:] = np.random.default_rng(number).zipf(1.3, len(part)) % labels
+        columns.flush()
+        del columns
+        segment = Segment(
+            0,
+            np.load(folder / "starts.npy", mmap_mode="r"),
+            np.load(folder / "columns.npy", mmap_mode="r"),
+        )
+        data = make_training_data(
+            LabelSets([segment]),
+            labels,
+            np.empty(0, dtype=np.int64),
+            held_out=0.001,
+            min_frequency=1,
+            seed=0,
+        )
+        settings = TrainingSettings(
+            preset="256/128/64", epochs=1, minutes=1.0, averages=False, device="cpu"
+        )
+        trainer = Trainer(data, settings, folder)
+        trainer.run()
+        return trainer.position.steps
+
+
+def memory(_work: Path, _minutes: float) -> dict[str, Any]:
+    rows = []
+    for documents in (100_000, 1_000_000):
+        run = measure(train_on, documents)
+        rows.append([documents, run.result, run.seconds, run.peak_megabytes])
+    return {"rows": rows}
+
+
+# --- quality -------------------------------------------------------------------------------
+
+
+def collection(work: Path) -> Indexer:
+    folder = work / "mesh47k"
+    if folder.exists():
+        return Indexer.open(folder)
+    vocabulary = read_vocabulary(SHARED / "mesh" / "descriptors.tsv.gz")
+    indexer = Indexer.create(folder, vocabulary, language="en")
+    indexer.add(read_corpus(SHARED / "mesh47k" / "train.json.gz"))
+    indexer.build()
+    return indexer
+
+
+def use_model(indexer: Indexer, work: Path, name: str, settings: TrainingSettings) -> None:
+    """Make `name` the model of the collection, trained now unless it was before."""
+    kept = work / "models" / name.replace(" ", "-").replace(",", "")
+    used = model_folder(indexer.collection)
+    indexer._methods.clear()
+    if used.is_symlink():
+        used.unlink()
+    kept.mkdir(parents=True, exist_ok=True)
+    used.symlink_to(kept.resolve())
+    if not (kept / "model.json").exists():
+        indexer.train(settings, resume=(kept / "checkpoint" / "checkpoint.json").exists())
+
+
+def split(indexer: Indexer, name: str) -> tuple[list[Document], Neighbours, Any]:
+    documents = list(read_corpus(SHARED / "mesh47k" / f"{name}.json.gz").documents())
+    found = indexer.neighbours(documents, max(KS), store_terms=True)
+    return documents, found, gold_matrix(documents, indexer.vocabulary)
+
+
+def scored(
+    method: Method, near: Neighbours, gold: Any, ranked: Ranking | None = None
+) -> Evaluation:
+    ranking = method.rank(near) if ranked is None else ranked
+    return Evaluation(gold, method.cut(near, ranking), ranking)
+
+
+def grid(knn: Knn, label_ae: LabelAe, near: Neighbours, gold: Any) -> Iterator[list[Any]]:
+    """Every k, weighting, distance and cut: a row each with the values of all measures."""
+    for k in KS:
+        votes = knn.changed(replace(VOTES, k=k))
+        ranked_votes = votes.rank(near)
+        values = evaluate(scored(votes, near, gold, ranked_votes), MEASURES)
+        yield ["knn", k, "majority", "", "count", *values.values()]
+        for weighting in ("difference", "square"):
+            for distance in DISTANCES:
+                base = ScorerSettings(k=k, weighting=weighting, distance=distance, count=None)
+                decoded = label_ae.changed(base).rank(near)
+                for cut in ("0.5", "0.75", "count"):
+                    threshold = 0.0 if cut == "count" else float(cut)
+                    count = "mean" if cut == "count" else None
+                    scorer = label_ae.changed(replace(base, count=count, threshold=threshold))
+                    mix = Mix(votes, scorer)
+                    mix._last = (near, decoded, ranked_votes)
+                    for name, method, ranked in (
+                        ("label-ae", scorer, decoded),
+                        ("mix", mix, None),
+                    ):
+                        values = evaluate(scored(method, near, gold, ranked), MEASURES)
+                        yield [name, k, weighting, distance, cut, *values.values()]
+                joined = MixRanked(votes, label_ae.changed(base), MixSettings())
+                joined._last = (near, decoded, ranked_votes)
+                values = evaluate(scored(joined, near, gold), MEASURES)
+                yield ["mix-ranked", k, weighting, distance, "count", *values.values()]
+
+
+def chosen_on_dev(indexer: Indexer, dev: Any) -> dict[str, Method]:
+    """Each method with the settings that do best on dev."""
+    _, near, gold = dev
+    knn = Knn(indexer.collection, VOTES)
+    label_ae = LabelAe(indexer.collection, VOTES, knn)
+    best: dict[str, tuple[float, Method]] = {}
+
+    def offer(method_name: str, method: Method, ranked: Ranking | None = None) -> None:
+        value = MIF.value(scored(method, near, gold, ranked))
+        if method_name not in best or value > best[method_name][0]:
+            best[method_name] = (value, method)
+
+    rankings = {}
+    for k in KS[1:]:
+        base = replace(VOTES, k=k)
+        votes = knn.changed(base)
+        ranked = votes.rank(near)
+        offer("knn, majority and count", votes, ranked)
+        for weighting in ("majority", "difference", "square"):
+            for threshold in THRESHOLDS[:12]:
+                one = replace(base, weighting=weighting, count=None, threshold=threshold)
+                offer("knn", knn.changed(one), knn.changed(one).rank(near))
+        for weighting in ("difference", "square"):
+            for distance in DISTANCES:
+                base_ae = ScorerSettings(k=k, weighting=weighting, distance=distance, count=None)
+                decoded = label_ae.changed(base_ae).rank(near)
+                rankings[base_ae] = decoded
+                for threshold in THRESHOLDS:
+                    offer(
+                        "label-ae", label_ae.changed(replace(base_ae, threshold=threshold)), decoded
+                    )
+    votes = best["knn, majority and count"][1]
+    ae_base = replace(best["label-ae"][1].settings, threshold=0.0)
+    for threshold in THRESHOLDS:
+        mix = Mix(votes, label_ae.changed(replace(ae_base, threshold=threshold)))
+        mix._last = (near, rankings[ae_base], votes.rank(near))
+        offer("mix", mix)
+    for source in ("knn, majority and count", "knn"):
+        voting = best[source][1]
+        ranked_votes = voting.rank(near)
+        for share in SHARES:
+            for cut in (None, *THRESHOLDS[:14]):
+                settings = MixSettings(share, "mean" if cut is None else None, cut or 0.0)
+                if cut is None and voting.settings.count is None:
+                    continue
+                joined = MixRanked(voting, label_ae.changed(ae_base), settings)
+                joined._last = (near, rankings[ae_base], ranked_votes)
+                offer("mix-ranked", joined)
+                if source.startswith("knn,") and cut is None:
+                    offer("mix-ranked, count", joined)
+    return {key: method for key, (_, method) in best.items()}
+
+
+def described(method: Method) -> str:
+    if isinstance(method, MixRanked):
+        cut = "count" if method.settings.count else f"threshold {method.settings.threshold:g}"
+        return f"share {method.settings.share:g}, {cut}; votes: {described(method.knn)}"
+    if isinstance(method, Mix):
+        return described(method.label_ae)
+    settings = method.settings
+    cut = "count" if settings.count else f"threshold {settings.threshold:g}"
+    return f"k = {settings.k}, {settings.weighting}/{settings.distance}, {cut}"
+
+
+def reconstruction(label_ae: LabelAe, gold: Any) -> dict[str, float]:
+    """MiF at 0.5 of label sets that were never trained on."""
+    known = gold.tocsr()[:, label_ae.columns.columns]
+    right = given = 0
+    for start in range(0, known.shape[0], BATCH):
+        part = known[start : start + BATCH].astype(np.float32)
+        logits = label_ae.model.decode(label_ae.model.encode(part))
+        rows = np.repeat(np.arange(part.shape[0]), np.diff(part.indptr))
+        right += int((logits[rows, part.indices] > 0).sum())
+        given += int((logits > 0).sum())
+    return {
+        "MiF": 2 * right / (given + gold.nnz),
+        "MiP": right / max(given, 1),
+        "MiR": right / gold.nnz,
+    }
+
+
+def quality(work: Path, minutes: float, only: Sequence[str] = ()) -> dict[str, Any]:
+    path = work / "quality.json"
+    figures: dict[str, Any] = {"models": {}}
+    if path.exists():
+        figures = json.loads(path.read_text())
+    wanted: dict[str, TrainingSettings] = {
+        name: TrainingSettings(preset=preset, averages=averages, minutes=minutes * share)
+        for name, (preset, averages, share) in MODELS.items()
+        if not only or name in only
+    }
+    with collection(work) as indexer:
+        splits = {name: split(indexer, name) for name in SPLITS}
+        generation = indexer.collection.generation()
+        dropped = indexer.collection.tombstones(generation)
+        width = splits["dev"][2].shape[1]
+        frequencies = indexer.collection.label_sets().frequencies(width, dropped)
+        for name, settings in wanted.items():
+            use_model(indexer, work, name, settings)
+            figures["models"][name] = model_figures(indexer, work, name, splits, frequencies)
+            path.write_text(json.dumps(figures, indent=1))
+            print(name, json.dumps(figures["models"][name]["training"]), flush=True)
+    return figures
+
+
+def model_figures(
+    indexer: Indexer, work: Path, name: str, splits: dict[str, Any], frequencies: np.ndarray
+) -> dict[str, Any]:
+    knn = Knn(indexer.collection, VOTES)
+    label_ae = LabelAe(indexer.collection, VOTES, knn)
+    info = label_ae.model.info
+    found: dict[str, Any] = {
+        "layers": info.architecture.sizes,
+        "parameters": info.architecture.trainable_parameters(len(info.labels)),
+        "training": dict(info.training),
+        "minutes": info.settings["minutes"],
+        "reconstruction": reconstruction(label_ae, splits["dev"][2]),
+        "methods": {},
+    }
+    with (model_folder(indexer.collection) / "training.csv").open() as file:
+        found["curve"] = list(csv.DictReader(file))
+    methods = chosen_on_dev(indexer, splits["dev"])
+    bands = {
+        "all": np.ones(len(frequencies), dtype=bool),
+        f"at least {FREQUENT}": frequencies >= FREQUENT,
+        "10 to 99": (frequencies >= 10) & (frequencies < FREQUENT),
+        "below 10": frequencies < 10,
+    }
+    for split_name, (_, near, gold) in splits.items():
+        evaluations = {key: scored(method, near, gold) for key, method in methods.items()}
+        base = evaluations["knn, majority and count"]
+        for key, evaluation in evaluations.items():
+            row = found["methods"].setdefault(key, {"settings": described(methods[key])})
+            test = paired_test(MIF, evaluation, base)
+            row[split_name] = {
+                **evaluate(evaluation, MEASURES),
+                "p": test.p_value,
+                "bands": {
+                    band: MIF.value(evaluation.restricted(mask)) for band, mask in bands.items()
+                },
+            }
+        if name in ("auto", "medium"):
+            path = work / f"grid-{name}-{split_name}.csv"
+            if not path.exists():
+                rows = list(grid(knn, label_ae, near, gold))
+                with path.open("w") as file:
+                    csv.writer(file).writerows(rows)
+    return found
+
+
+# --- prediction ----------------------------------------------------------------------------
+
+
+def predict(work: Path, _minutes: float) -> dict[str, Any]:
+    """Documents a second from cached neighbours, with `medium` where it has been trained."""
+    with collection(work) as indexer:
+        name = "medium" if (work / "models" / "medium" / "model.json").exists() else "auto"
+        use_model(indexer, work, name, TrainingSettings(preset=name))
+        _, near, _ = split(indexer, "dev")
+        label_ae = LabelAe(
+            indexer.collection, ScorerSettings(weighting="difference", count=None, threshold=0.5)
+        )
+        label_ae.rank(near[:10])
+        rates, cpu_rates = [], []
+        for _ in range(5):
+            begun, cpu = time.perf_counter(), time.process_time()
+            label_ae.cut(near, label_ae.rank(near))
+            rates.append(len(near) / (time.perf_counter() - begun))
+            cpu_rates.append(len(near) / (time.process_time() - cpu))
+        return {
+            "model": name,
+            "labels": len(label_ae.columns),
+            "per_second": float(np.median(rates)),
+            "per_cpu_second": float(np.median(cpu_rates)),
+        }
+
+
+# --- report --------------------------------------------------------------------------------
+
+
+def report(work: Path) -> str:
+    def figures(part: str) -> dict[str, Any] | None:
+        path = work / f"{part}.json"
+        return json.loads(path.read_text()) if path.exists() else None
+
+    lines = [
+        "# The label autoencoder",
+        "",
+        f"Made by `python benchmarks/label_ae.py` with labelkin {__version__} on Python "
+        f"{platform.python_version()}, 2 shared cores, no GPU.",
+        "",
+    ]
+    if (found := figures("quality")) is not None:
+        lines += quality_lines(found, work)
+    if (found := figures("step")) is not None:
+        lines += [
+            "## A training step",
+            "",
+            f"`medium`, {PAPER_LABELS:,} labels, batch {BATCH}, all outputs, against dense one-hot "
+            "inputs and targets with torch's Adam; steps of both in turn, 50 each, medians.",
+            "",
+            "| | CPU-seconds a step |",
+            "|---|---|",
+            f"| dense one-hot, Adam | {found['dense']:.2f} |",
+            "| label ids, loss from positives, lazy Adam for the input table "
+            f"| {found['ours']:.2f} |",
+            "",
+            f"Ratio {found['ratio']:.2f}. The first step's loss differs by "
+            f"{found['loss_difference']:.1e} (relative), no gradient by more than "
+            f"{found['gradient_difference']:.1e}. Lazy Adam leaves rows without a gradient where "
+            f"they are; after 50 steps the loss is {found['last_losses'][0]:.3f} against "
+            f"{found['last_losses'][1]:.3f} (ratio {found['loss_ratio']:.4f}).",
+            "",
+        ]
+    if (found := figures("predict")) is not None:
+        lines += [
+            "## Prediction",
+            "",
+            f"From cached neighbours (k = 20) to headings, `{found['model']}` with "
+            f"{found['labels']:,} labels: {found['per_second']:,.0f} documents/s, "
+            f"{found['per_cpu_second']:,.0f} per CPU-second (medians of 5).",
+            "",
+        ]
+    if (found := figures("memory")) is not None:
+        lines += [
+            "## Memory",
+            "",
+            "Training `256/128/64` over 10,000 labels for a minute, label sets on disk.",
+            "",
+            "| label sets | steps | seconds | peak MB |",
+            "|---|---|---|---|",
+            *(f"| {n:,} | {s:,} | {t:.0f} | {m:.0f} |" for n, s, t, m in found["rows"]),
+            "",
+        ]
+    return "\n".join(lines)
+
+
+def quality_lines(found: dict[str, Any], work: Path) -> list[str]:
+    models = found["models"]
+    lines = [
+        "## Training on mesh47k",
+        "",
+        "| model | layers | parameters | budget | epochs | best | seconds | stopped by "
+        "| MiF at 0.5 (dev) | MiP | MiR |",
+        "|---" * 11 + "|",
+    ]
+    for name, model in models.items():
+        training, values = model["training"], model["reconstruction"]
+        lines.append(
+            f"| {name} | {model['layers']} | {model['parameters'] / 1e6:.1f} M "
+            f"| {model['minutes']:g} min | {training['epochs']} | {training['best_epoch']} "
+            f"| {training['seconds']:.0f} | {training['stopped']} | {values['MiF']:.4f} "
+            f"| {values['MiP']:.4f} | {values['MiR']:.4f} |"
+        )
+    lines += [
+        "",
+        "The course of `auto`:",
+        "",
+        "| epoch | loss | validation loss | MiF | predicted MiF |",
+    ]
+    lines.append("|---" * 5 + "|")
+    for entry in models["auto"]["curve"]:
+        cells = [float(entry[key]) for key in ("loss", "validation_loss", "MiF", "predicted_MiF")]
+        lines.append(f"| {entry['epoch']} | " + " | ".join(f"{cell:.3f}" for cell in cells) + " |")
+    lines += ["", "## Quality, settings chosen on dev", ""]
+    for split_name in SPLITS:
+        lines += [
+            f"### {split_name}",
+            "",
+            "| model | method | settings | " + " | ".join(m.name for m in MEASURES) + " | p |",
+            "|---" * (len(MEASURES) + 4) + "|",
+        ]
+        shown_votes = False
+        for name, model in models.items():
+            for key, row in model["methods"].items():
+                is_votes = key.startswith("knn")
+                if is_votes and shown_votes:
+                    continue
+                values = row[split_name]
+                cells = " | ".join(f"{values[m.name]:.4f}" for m in MEASURES)
+                label = "" if is_votes else name
+                lines.append(
+                    f"| {label} | {key} | {row['settings']} | {cells} | {values['p']:.3f} |"
+                )
+            shown_votes = True
+        lines.append("")
+    lines += [
+        "p: paired randomisation test of MiF against `knn, majority and count`.",
+        "",
+        "## MiF by how often a heading occurs in training",
+        "",
+    ]
+    bands = list(next(iter(models["auto"]["methods"].values()))["dev"]["bands"])
+    for split_name in SPLITS:
+        lines += [f"### {split_name}", "", "| model | method | " + " | ".join(bands) + " |"]
+        lines.append("|---" * (len(bands) + 2) + "|")
+        shown_votes = False
+        for name, model in models.items():
+            for key, row in model["methods"].items():
+                if key.startswith("knn") and shown_votes:
+                    continue
+                cells = " | ".join(f"{row[split_name]['bands'][band]:.4f}" for band in bands)
+                label = "" if key.startswith("knn") else name
+                lines.append(f"| {label} | {key} | {cells} |")
+            shown_votes = True
+        lines.append("")
+    lines += grid_lines(work)
+    return lines
+
+
+def grid_lines(work: Path) -> list[str]:
+    header = ["method", "k", "weighting", "distance", "cut", *(m.name for m in MEASURES)]
+    rows: list[list[str]] = []
+    for model in ("auto", "medium"):
+        for split_name in SPLITS:
+            path = work / f"grid-{model}-{split_name}.csv"
+            if path.exists():
+                with path.open() as file:
+                    rows += [[model, split_name, *row] for row in csv.reader(file)]
+    if not rows:
+        return []
+    with (ROOT / "results" / "label-ae.csv").open("w") as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(["model", "split", *header])
+        table.writerows([[*row[:7], *(f"{float(v):.4f}" for v in row[7:])] for row in rows])
+    lines = [
+        "## Every k, weighting, distance and cut",
+        "",
+        f"results/label-ae.csv has all {len(rows):,} rows. The best of each on l1000, `auto`:",
+        "",
+        "| method | cut | k | weighting | distance | MiF | MiP | MiR | P@5 |",
+        "|---" * 9 + "|",
+    ]
+    mine = [row[2:] for row in rows if row[0] == "auto" and row[1] == "l1000"]
+    for key in sorted({(row[0], row[4]) for row in mine}):
+        best = max((row for row in mine if (row[0], row[4]) == key), key=lambda row: float(row[5]))
+        values = " | ".join(f"{float(value):.4f}" for value in best[5:9])
+        lines.append(f"| {key[0]} | {key[1]} | {best[1]} | {best[2]} | {best[3]} | {values} |")
+    return [*lines, ""]
+
+
+PARTS: dict[str, Callable[..., dict[str, Any]]] = {
+    "step": step,
+    "memory": memory,
+    "quality": quality,
+    "predict": predict,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, "report"])
+    parser.add_argument("--work", type=Path, default=ROOT / "benchmarks" / "work")
+    parser.add_argument("--minutes", type=float, default=25.0)
+    parser.add_argument("--model", action="append", choices=list(MODELS), default=[])
+    arguments = parser.parse_args()
+    arguments.work.mkdir(parents=True, exist_ok=True)
+    for name in arguments.parts or [*PARTS, "report"]:
+        if name != "report":
+            options = (arguments.model,) if name == "quality" else ()
+            figures = PARTS[name](arguments.work, arguments.minutes, *options)
+            (arguments.work / f"{name}.json").write_text(json.dumps(figures, indent=1))
+            print(name, json.dumps(figures)[:600], flush=True)
+    (ROOT / "results" / "label-ae.md").write_text(report(arguments.work))
+
+
+if __name__ == "__main__":
+    main()
