@@ -9,9 +9,9 @@ graphs small, by a choice that is greedy and always the same.
 
 HEMKit prints the same figures for a small example. On the 100 documents of
 tests/reference its LCA-P, LCA-R and LCA-F differ by up to 0.0072, and by up to
-0.0281 (LCA-F: 0.0044) with a maximum distance of 4: the definition leaves open
-which of equal ancestors and paths are taken, and what becomes of a label that
-has no common ancestor within reach.
+0.0281 (LCA-F: 0.0044) with a maximum distance of 4. Which of equal ancestors
+and paths are taken, and that a label without a common ancestor within reach
+brings all its ancestors, are choices of ours.
 """
 
 from __future__ import annotations
