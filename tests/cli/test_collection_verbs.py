@@ -100,4 +100,4 @@ def test_an_unknown_key_in_the_settings(run: Run, collection: Path) -> None:
         file.write("\nfoo = 1\n")
     result = run("info", collection)
     assert result.exit_code == 1
-    assert "unknown key 'suggest.foo'" in result.stderr
+    assert "unknown key 'training.foo'" in result.stderr

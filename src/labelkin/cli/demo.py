@@ -20,12 +20,12 @@ from labelkin.cli.side_by_side import show_side_by_side
 from labelkin.cli.suggest import print_suggestions
 from labelkin.cli.texts import PLAIN_TEXT
 from labelkin.cli.train import print_report, train_with_progress
-from labelkin.scoring.settings import METHOD_NAMES, MethodName, Settings
 
 if TYPE_CHECKING:
     from labelkin.corpus import Document
     from labelkin.evaluate import Evaluation
     from labelkin.indexer import Indexer
+    from labelkin.scoring.settings import MethodName
 
 _TEXTS = (
     "Late blight after wet summers",
@@ -86,6 +86,7 @@ def _train(indexer: Indexer, seed: int) -> Sequence[MethodName]:
     """Train the label autoencoder, where that is possible; the methods that can be compared."""
     from labelkin.exceptions import MissingExtraError
     from labelkin.labels.training_settings import TrainingSettings
+    from labelkin.scoring.settings import METHOD_NAMES
 
     tell("Training a label autoencoder on the headings of these documents:")
     try:
@@ -100,6 +101,7 @@ def _train(indexer: Indexer, seed: int) -> Sequence[MethodName]:
 
 def _measure(indexer: Indexer, documents: list[Document], methods: Sequence[MethodName]) -> None:
     from labelkin.evaluate import parse_measure
+    from labelkin.scoring.settings import Settings
 
     tell(f"\nHow good the methods are, on {len(documents)} documents kept aside:")
     measures = [parse_measure(name) for name in _MEASURES.split()]

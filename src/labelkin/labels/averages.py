@@ -45,7 +45,7 @@ class NeighbourAverages:
     def refresh(self, network: LabelNetwork) -> None:
         """Encode the neighbours' label sets with the network as it is now."""
         was_training = network.training
-        network.eval()
+        network.train(False)
         parts = []
         with torch.no_grad():
             for start in range(0, len(self._near), _CHUNK):

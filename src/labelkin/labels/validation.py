@@ -27,7 +27,7 @@ def validated(
 
     `validation_loss`, which decides, is the mean of the two losses.
     """
-    network.eval()
+    network.train(False)
     with torch.no_grad():
         parts = []
         for start in range(0, len(data.validation), _CHUNK):
