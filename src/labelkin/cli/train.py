@@ -81,8 +81,8 @@ def train_with_progress(
     with Stages() as stages:
 
         def watch(progress: TrainingProgress) -> None:
-            bar = stages.at("Training", progress.epochs * progress.steps)
-            bar.update(progress.done, _line(progress))
+            bar = stages.at("Training", 1000)
+            bar.update(round(1000 * progress.share), _line(progress))
 
         return indexer.train(
             settings,
@@ -96,14 +96,12 @@ def train_with_progress(
 
 
 def _line(progress: TrainingProgress) -> str:
-    parts = [
-        f"epoch {progress.epoch} of {progress.epochs}",
-        f"loss {progress.loss:.2f}",
-        f"{progress.documents_per_second:,.0f} documents/s",
-    ]
-    if progress.last is not None:
-        parts.insert(2, f"MiF {progress.last['MiF']:.3f}")
-    return ", ".join(parts)
+    """Epoch, loss, MiF of label sets kept aside, documents a second: fits a narrow terminal."""
+    score = "" if progress.last is None else f", MiF {progress.last['MiF']:.3f}"
+    return (
+        f"epoch {progress.epoch}/{progress.epochs}, loss {progress.loss:.2f}{score}, "
+        f"{progress.documents_per_second:,.0f}/s"
+    )
 
 
 def print_report(report: TrainingReport) -> None:

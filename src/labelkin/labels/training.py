@@ -53,13 +53,8 @@ class TrainingProgress:
     steps: int
     loss: float
     documents_per_second: float
-    seconds_left: float
+    share: float
     last: dict[str, float] | None
-
-    @property
-    def done(self) -> int:
-        """Steps of the whole training behind us."""
-        return (self.epoch - 1) * self.steps + self.step
 
 
 Watcher = Callable[[TrainingProgress], None]
@@ -169,10 +164,7 @@ class Trainer:
             position.seconds = self.workers.agreed(time.monotonic() - self._begun)
             if limit and position.seconds >= limit:
                 return False
-            progress = position.steps / (settings.epochs * self._steps)
-            if limit:
-                progress = max(progress, position.seconds / limit)
-            loss = self._step(rows, self.schedule.rate(position.steps, progress))
+            loss = self._step(rows, self.schedule.rate(position.steps, self._share()))
             position.loss_sum += loss
             position.step, position.steps = number + 1, position.steps + 1
             now = time.monotonic()
@@ -260,12 +252,15 @@ class Trainer:
         self.position.seconds = time.monotonic() - self._begun
         self.checkpoints.save(self.position, state)
 
+    def _share(self) -> float:
+        """How much of the training is behind us, by steps or by time."""
+        share = self.position.steps / (self.settings.epochs * self._steps)
+        if self.settings.minutes:
+            share = max(share, self.position.seconds / (self.settings.minutes * 60))
+        return min(share, 1.0)
+
     def _progress(self, loss: float, speed: float) -> TrainingProgress:
         position, settings = self.position, self.settings
-        done = position.steps / max(settings.epochs * self._steps, 1)
-        left = position.seconds * (1 - done) / max(done, 1e-9)
-        if settings.minutes:
-            left = min(left, settings.minutes * 60 - position.seconds)
         return TrainingProgress(
             epoch=position.epoch + 1,
             epochs=settings.epochs,
@@ -273,7 +268,7 @@ class Trainer:
             steps=self._steps,
             loss=loss,
             documents_per_second=speed,
-            seconds_left=max(left, 0.0),
+            share=self._share(),
             last=position.history[-1] if position.history else None,
         )
 
