@@ -22,6 +22,7 @@ from .label_data import QUICK, data_of, topics
 
 torch = pytest.importorskip("torch", reason="needs the extra `train`")
 
+from labelkin.labels.checkpoint import Position
 from labelkin.labels.optimisation import Schedule
 from labelkin.labels.training import Trainer
 
@@ -132,7 +133,18 @@ def test_patience(tmp_path):
     settings = replace(QUICK, epochs=200, patience=2, learning_rate=0.01)
     trained = Trainer(data_of(topics(100)), settings, tmp_path).run()
     assert trained.stopped == "no gain"
-    assert len(trained.history) == trained.best_epoch + 2
+    losses = [entry["validation_loss"] for entry in trained.history]
+    assert len(losses) == max(trained.best_epoch, int(np.argmin(losses)) + 1) + 2
+
+
+def test_the_best_epoch_has_the_best_score():
+    position = Position()
+    outcomes = []
+    for loss, score in ((5.0, 0.0), (4.0, 0.0), (4.5, 0.2), (3.0, 0.1), (4.4, 0.2), (9.0, 0.1)):
+        position.epoch += 1
+        outcomes.append(position.gains(loss, score))
+    assert outcomes == [True, True, True, False, True, False]
+    assert (position.best_epoch, position.best_score, position.gained) == (5, 0.2, 5)
 
 
 @pytest.mark.parametrize(

@@ -32,9 +32,27 @@ class Position:
     steps: int = 0
     seconds: float = 0.0
     best_loss: float = float("inf")
-    best_epoch: int = -1
+    best_score: float = -1.0
+    best_epoch: int = 0
+    gained: int = 0
+    lowest_loss: float = float("inf")
     loss_sum: float = 0.0
     history: list[dict[str, float]] = field(default_factory=list)
+
+    def gains(self, loss: float, score: float) -> bool:
+        """Take note of how an epoch did; whether it was the best so far.
+
+        The best has the highest score, or the lower loss where scores are
+        equal. An epoch with the lowest loss so far is a gain too: scores of
+        small collections stay at zero for a while.
+        """
+        is_best = (-score, loss) < (-self.best_score, self.best_loss)
+        if is_best:
+            self.best_score, self.best_loss, self.best_epoch = score, loss, self.epoch
+        if is_best or loss < self.lowest_loss:
+            self.gained = self.epoch
+        self.lowest_loss = min(self.lowest_loss, loss)
+        return is_best
 
 
 class CheckpointFolder:

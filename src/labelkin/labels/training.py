@@ -1,7 +1,7 @@
 """Training a label autoencoder with torch, the only thing here that needs it.
 
 Every epoch ends with a validation on label sets kept aside; the weights with
-the lowest validation loss become the model. The state is kept every few
+the best MiF there become the model. The state is kept every few
 minutes, so that training goes on after a kill as if nothing had happened.
 """
 
@@ -128,7 +128,7 @@ class Trainer:
             while self.position.epoch < self.settings.epochs and stopped == "epochs":
                 in_time = self._train_epoch(watcher)
                 self._end_epoch()
-                waited = self.position.epoch - self.position.best_epoch
+                waited = self.position.epoch - self.position.gained
                 if not in_time:
                     stopped = "time"
                 elif self.settings.patience and waited >= self.settings.patience:
@@ -223,6 +223,7 @@ class Trainer:
         if self.workers.is_first:
             entry |= validated(self.network, self.data, self.averages, self.device)
         loss = self.workers.agreed(entry.get("validation_loss", 0.0))
+        score = self.workers.agreed(entry.get("validation_score", 0.0))
         position.seconds = time.monotonic() - self._begun
         entry["seconds"] = round(position.seconds, 1)
         position.epoch, position.step, position.loss_sum = position.epoch + 1, 0, 0.0
@@ -232,10 +233,8 @@ class Trainer:
                 f"the validation loss is {loss} after epoch {position.epoch}; "
                 "lower learning_rate in labelkin.toml and train again"
             )
-        if loss < position.best_loss:
-            position.best_loss, position.best_epoch = loss, position.epoch
-            if self.workers.is_first:
-                self.checkpoints.save_best(position, self.network.state_dict())
+        if position.gains(loss, score) and self.workers.is_first:
+            self.checkpoints.save_best(position, self.network.state_dict())
         self._keep()
         if self.workers.is_first:
             _write_log(self.log, position.history)

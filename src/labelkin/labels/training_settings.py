@@ -18,11 +18,11 @@ class TrainingSettings:
     preset: str = "auto"
     activation: Activation = "linear"
     dropout: float = 0.2
-    epochs: int = 30
+    epochs: int = 15
     batch_size: int = 256
     learning_rate: float = 0.002
     warm_up: int = 200
-    patience: int = 4
+    patience: int = 5
     held_out: float = 0.02
     min_frequency: int = 1
     sampled_outputs: int = 3500

@@ -25,7 +25,8 @@ def validated(
 ) -> dict[str, float]:
     """Loss and MiP, MiR, MiF at 0.5 of the reconstruction; with averages, of prediction too.
 
-    `validation_loss`, which decides, is the mean of the two losses.
+    `validation_loss` and `validation_score`, which decide, are the means of
+    the two losses and of the two MiF.
     """
     network.train(False)
     with torch.no_grad():
@@ -40,7 +41,12 @@ def validated(
             values |= {f"predicted_{name}": value for name, value in predicted.items()}
     network.train()
     losses = [value for name, value in values.items() if name.endswith("loss")]
-    return {"validation_loss": sum(losses) / len(losses), **values}
+    scores = [value for name, value in values.items() if name.endswith("MiF")]
+    return {
+        "validation_loss": sum(losses) / len(losses),
+        "validation_score": sum(scores) / len(scores),
+        **values,
+    }
 
 
 def _chunks(latent: Tensor, targets: LabelBatch) -> Iterator[Encoded]:

@@ -188,7 +188,7 @@ class TrainingSection(Section):
     dropout: float = Field(
         default=0.2, ge=0.0, lt=1.0, description="Share of hidden values dropped in training."
     )
-    epochs: int = Field(default=30, ge=1, description="At most this many rounds.")
+    epochs: int = Field(default=15, ge=1, description="At most this many rounds.")
     batch_size: int = Field(
         default=256, ge=2, description="Documents in a step; fewer in small collections."
     )
@@ -201,7 +201,7 @@ class TrainingSection(Section):
         description="Steps until the rate is at its highest, or a tenth of all steps.",
     )
     patience: int = Field(
-        default=4, ge=0, description="Stop after this many rounds without gain; 0 never stops."
+        default=5, ge=0, description="Stop after this many rounds without gain; 0 never stops."
     )
     held_out: float = Field(
         default=0.02, ge=0.0, le=0.5, description="Share of documents kept aside, at most 2000."
