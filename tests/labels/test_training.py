@@ -54,6 +54,8 @@ def test_the_log_has_a_line_per_epoch(tmp_path):
         lines = list(csv.DictReader(file))
     assert [line["epoch"] for line in lines] == ["1", "2", "3"]
     assert {"loss", "validation_loss", "MiF", "seconds"} <= set(lines[0])
+    assert all(line["loss"] != line["validation_loss"] for line in lines)
+    assert all(line["reconstruction_loss"] == line["validation_loss"] for line in lines)
 
 
 @pytest.mark.parametrize("sampled_outputs", [0, 10])

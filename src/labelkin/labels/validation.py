@@ -35,6 +35,7 @@ def validated(
             batch = label_batch(*data.batch(data.validation[start : start + _CHUNK]), device)
             parts.append((network.encode(batch), batch))
         values = _figures(network, parts)
+        values["reconstruction_loss"] = values.pop("loss")
         if averages is not None:
             drawn = averages.validation()
             predicted = _figures(network, _chunks(drawn.latent, drawn.targets))
