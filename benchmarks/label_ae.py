@@ -399,20 +399,29 @@ def quality(work: Path, minutes: float, only: Sequence[str] = ()) -> dict[str, A
     }
     with collection(work) as indexer:
         splits = {name: split(indexer, name) for name in SPLITS}
-        generation = indexer.collection.generation()
-        dropped = indexer.collection.tombstones(generation)
-        width = splits["dev"][2].shape[1]
-        frequencies = indexer.collection.label_sets().frequencies(width, dropped)
         for name, settings in wanted.items():
             use_model(indexer, work, name, settings)
-            figures["models"][name] = model_figures(indexer, work, name, splits, frequencies)
+            figures["models"][name] = model_figures(indexer, work, name, splits)
             path.write_text(json.dumps(figures, indent=1))
             print(name, json.dumps(figures["models"][name]["training"]), flush=True)
     return figures
 
 
+def frequency_bands(indexer: Indexer, width: int) -> dict[str, Any]:
+    """Labels by the number of documents that carry them in the collection."""
+    generation = indexer.collection.generation()
+    dropped = indexer.collection.tombstones(generation)
+    counts = indexer.collection.label_sets().frequencies(width, dropped)
+    return {
+        "all": counts >= 0,
+        f"at least {FREQUENT}": counts >= FREQUENT,
+        "10 to 99": (counts >= 10) & (counts < FREQUENT),
+        "below 10": counts < 10,
+    }
+
+
 def model_figures(
-    indexer: Indexer, work: Path, name: str, splits: dict[str, Any], frequencies: np.ndarray
+    indexer: Indexer, work: Path, name: str, splits: dict[str, Any]
 ) -> dict[str, Any]:
     knn = Knn(indexer.collection, VOTES)
     label_ae = LabelAe(indexer.collection, VOTES, knn)
@@ -428,15 +437,10 @@ def model_figures(
     with (model_folder(indexer.collection) / "training.csv").open() as file:
         found["curve"] = list(csv.DictReader(file))
     methods = chosen_on_dev(indexer, splits["dev"])
-    bands = {
-        "all": np.ones(len(frequencies), dtype=bool),
-        f"at least {FREQUENT}": frequencies >= FREQUENT,
-        "10 to 99": (frequencies >= 10) & (frequencies < FREQUENT),
-        "below 10": frequencies < 10,
-    }
     for split_name, (_, near, gold) in splits.items():
         evaluations = {key: scored(method, near, gold) for key, method in methods.items()}
         base = evaluations["knn, majority and count"]
+        bands = frequency_bands(indexer, gold.shape[1])
         for key, evaluation in evaluations.items():
             row = found["methods"].setdefault(key, {"settings": described(methods[key])})
             test = paired_test(MIF, evaluation, base)

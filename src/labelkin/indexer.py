@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from labelkin.closing import Closing
 from labelkin.corpus.document import Deletion, Document
 from labelkin.corpus.language import normalise_language
-from labelkin.exceptions import ConfigError, VocabularyError
+from labelkin.exceptions import CollectionReadOnlyError, ConfigError, VocabularyError
 from labelkin.neighbours import Neighbours, NeighbourSearch
 from labelkin.neighbours.term_index import BuildProgress, indexed_kinds
 from labelkin.scoring.methods import Method, make_method
@@ -45,7 +45,7 @@ class Indexer(Closing):
     def __init__(self, collection: Collection) -> None:
         self.collection = collection
         self._searches: dict[str, NeighbourSearch] = {}
-        self._methods: dict[Settings, tuple[Generation, Method]] = {}
+        self._methods: dict[Settings, tuple[tuple[Generation, str], Method]] = {}
 
     @classmethod
     def create(
@@ -181,20 +181,22 @@ class Indexer(Closing):
         return fold_broader_labels(given, self.vocabulary) if fold else given
 
     def method(self, settings: Settings | None = None) -> Method:
-        """A method for the collection as it is now, kept while nothing changes."""
+        """A method for the collection and the model as they are now, kept while nothing changes."""
         wanted = settings or Settings.from_config(self.config)
-        generation = self.collection.generation()
+        model = "" if wanted.method == "knn" else self.model_digest()
+        state = (self.collection.generation(), model)
         known = self._methods.get(wanted)
-        if known is None or known[0] != generation:
-            known = self._methods[wanted] = (generation, make_method(self.collection, wanted))
+        if known is None or known[0] != state:
+            known = self._methods[wanted] = (state, make_method(self.collection, wanted))
         return known[1]
 
     def _method_and_neighbours(
         self, documents: Sequence[Document], settings: Settings | None, representation: str | None
     ) -> tuple[Method, Neighbours]:
+        # Neighbours first: the method must know whoever they are.
         wanted = settings or Settings.from_config(self.config)
-        method = self.method(wanted)
-        return method, self.neighbours(documents, wanted.k, representation=representation)
+        found = self.neighbours(documents, wanted.k, representation=representation)
+        return self.method(wanted), found
 
     def train(
         self,
@@ -211,7 +213,7 @@ class Indexer(Closing):
         neighbours have been found before it, of how many. Among several
         processes (torchrun) only the first gets a report.
         """
-        from labelkin.labels.fitting import fit_label_model
+        from labelkin.labels.fitting import check_training, fit_label_model
         from labelkin.labels.training_data import make_training_data
         from labelkin.labels.training_settings import TrainingSettings
         from labelkin.neighbours.training import training_neighbours
@@ -219,16 +221,20 @@ class Indexer(Closing):
 
         wanted = settings or TrainingSettings.from_config(self.config)
         collection = self.collection
-        generation = collection.generation()
-        data = make_training_data(
-            collection.label_sets(),
-            generation.next_column,
-            collection.tombstones(generation),
-            held_out=wanted.held_out,
-            min_frequency=wanted.min_frequency,
-            seed=wanted.seed,
-        )
-        if wanted.averages:
+        if collection.database.read_only:
+            raise CollectionReadOnlyError(f"{collection.path}: the collection cannot be written to")
+        with collection.database.snapshot():
+            generation = collection.generation()
+            data = make_training_data(
+                collection.label_sets(),
+                generation.next_column,
+                collection.tombstones(generation),
+                held_out=wanted.held_out,
+                min_frequency=wanted.min_frequency,
+                seed=wanted.seed,
+            )
+        check_training(data, wanted, model_folder(collection), resume=resume)
+        if wanted.averages and wanted.averaged_documents:
             neighbours = training_neighbours(
                 self.search(representation), data, wanted.averaged_documents, wanted.seed, progress
             )
@@ -267,10 +273,10 @@ class Indexer(Closing):
 
     def model_digest(self) -> str:
         """Changes whenever the label autoencoder is trained anew."""
-        from labelkin.labels.model import LabelModel
+        from labelkin.labels.model import model_digest
         from labelkin.scoring.label_ae import model_folder
 
-        return LabelModel(model_folder(self.collection)).digest
+        return model_digest(model_folder(self.collection))
 
     def evaluate(
         self,
@@ -299,9 +305,9 @@ class Indexer(Closing):
         from labelkin.evaluate import Evaluation
         from labelkin.evaluate.gold import gold_matrix, hierarchy_of
 
-        methods = [self.method(wanted) for wanted in settings]
         k = max(wanted.k for wanted in settings)
         found = self.neighbours(documents, k, representation=representation)
+        methods = [self.method(wanted) for wanted in settings]
         gold = gold_matrix(documents, self.vocabulary)
         generation = self.collection.generation()
         dropped = self.collection.tombstones(generation)

@@ -112,11 +112,33 @@ def test_a_damaged_description(tmp_path, content):
 
 @pytest.mark.parametrize("keep", [0, 4, 100, 5000])
 def test_damaged_weights(tmp_path, keep):
-    model = saved(tmp_path, network_of("linear"))
+    saved(tmp_path, network_of("linear"))
     (weights,) = tmp_path.glob("weights-*")
     weights.write_bytes(weights.read_bytes()[:keep])
     with pytest.raises(ModelDamagedError, match="train the model again"):
+        LabelModel(tmp_path)
+
+
+def test_weights_that_are_no_numbers(tmp_path):
+    saved(tmp_path, network_of("linear"))
+    (weights,) = tmp_path.glob("weights-*")
+    content = bytearray(weights.read_bytes())
+    content[-400:] = b"\xff" * 400
+    weights.write_bytes(content)
+    model = LabelModel(tmp_path)
+    with pytest.raises(ModelDamagedError, match="train the model again"):
         model.decode(np.zeros((1, 12), dtype=np.float32))
+        model.encode(np.zeros((1, LABELS), dtype=np.float32))
+
+
+def test_layers_of_no_size(tmp_path):
+    saved(tmp_path, network_of("linear"))
+    path = tmp_path / "model.json"
+    content = json.loads(path.read_text())
+    content["architecture"]["first"] = 0
+    path.write_text(json.dumps(content))
+    with pytest.raises(ModelDamagedError, match="train the model again"):
+        LabelModel(tmp_path)
 
 
 def test_missing_weights(tmp_path):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import signal
 import subprocess
@@ -13,16 +14,17 @@ import pytest
 
 from labelkin import Indexer
 from labelkin.demo import demo_concepts, demo_documents
-from labelkin.exceptions import TrainingError
+from labelkin.exceptions import CollectionBusyError, CollectionReadOnlyError, TrainingError
 from labelkin.labels.model import LabelModel
 from labelkin.labels.training_data import OutputSampling
+from labelkin.store.locks import FileLock
 from labelkin.vocab import Vocabulary
 
 from .label_data import QUICK, data_of, topics
 
 torch = pytest.importorskip("torch", reason="needs the extra `train`")
 
-from labelkin.labels.checkpoint import Position
+from labelkin.labels.checkpoint import CheckpointFolder, Position
 from labelkin.labels.optimisation import Schedule
 from labelkin.labels.training import Trainer
 
@@ -65,11 +67,12 @@ def test_resumed_in_the_middle_it_ends_the_same(tmp_path, sampled_outputs, monke
 
     class Interrupted(Trainer):
         def _step(self, *values):
-            if self.position.steps == 13:
-                raise KeyboardInterrupt
+            if self.position.steps == 12:
+                # In the middle of a step: heeded when it is over.
+                signal.raise_signal(signal.SIGINT)
             return super()._step(*values)
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt, match="--resume"):
         Interrupted(data_of(topics(200)), settings, tmp_path / "cut").run()
     trainer = Trainer(data_of(topics(200)), settings, tmp_path / "cut")
     trainer.resume()
@@ -113,7 +116,7 @@ def test_a_loss_that_is_no_number_stops_and_keeps_the_checkpoint(tmp_path):
         return original(rows, rate)
 
     trainer._step = step  # type: ignore[method-assign]
-    with pytest.raises(TrainingError, match="nan in epoch 2, step 5"):
+    with pytest.raises(TrainingError, match=r"nan in epoch 2, step 5; .* train --resume"):
         trainer.run()
     again = Trainer(data_of(topics(200)), QUICK, tmp_path)
     again.resume()
@@ -131,6 +134,52 @@ def test_a_time_budget_ends_in_good_order(tmp_path):
     assert trained.tensors
 
 
+def test_time_that_is_up_between_epochs_adds_no_empty_one(tmp_path):
+    settings = replace(QUICK, minutes=1e-9)
+    trained = Trainer(data_of(topics(100)), settings, tmp_path).run()
+    assert [entry["steps"] for entry in trained.history] == [1]
+    assert trained.stopped == "time"
+
+
+def test_a_budget_counts_anew_after_a_pause(tmp_path):
+    trainer = Trainer(data_of(topics(100)), replace(QUICK, epochs=1), tmp_path)
+    trainer.run()
+    trainer.position.seconds = 3600
+    trainer._seconds_before = 3600
+    trainer._keep()
+    again = Trainer(data_of(topics(100)), replace(QUICK, minutes=30), tmp_path)
+    again.resume()
+    assert again.run().stopped == "epochs"
+    assert again.position.seconds > 3600
+
+
+def test_resumed_after_the_last_epoch_it_only_ends(tmp_path):
+    settings = replace(QUICK, epochs=200, patience=2, learning_rate=0.01)
+    whole = Trainer(data_of(topics(100)), settings, tmp_path).run()
+    again = Trainer(data_of(topics(100)), settings, tmp_path)
+    again.resume()
+    assert len(again.run().history) == len(whole.history)
+
+
+def test_interrupted_while_the_best_weights_are_written(tmp_path, monkeypatch):
+    settings = replace(QUICK, epochs=6)
+    trainer = Trainer(data_of(topics(200)), settings, tmp_path)
+    write = CheckpointFolder._write
+
+    def broken(self, name, tensors):
+        if name.startswith("best-") and trainer.position.epoch == 3:
+            raise KeyboardInterrupt
+        write(self, name, tensors)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(CheckpointFolder, "_write", broken)
+        with pytest.raises(KeyboardInterrupt):
+            trainer.run()
+    again = Trainer(data_of(topics(200)), settings, tmp_path)
+    again.resume()
+    assert again.run().tensors
+
+
 def test_patience(tmp_path):
     settings = replace(QUICK, epochs=200, patience=2, learning_rate=0.01)
     trained = Trainer(data_of(topics(100)), settings, tmp_path).run()
@@ -144,7 +193,8 @@ def test_the_best_epoch_has_the_best_score():
     outcomes = []
     for loss, score in ((5.0, 0.0), (4.0, 0.0), (4.5, 0.2), (3.0, 0.1), (4.4, 0.2), (9.0, 0.1)):
         position.epoch += 1
-        outcomes.append(position.gains(loss, score))
+        outcomes.append(position.is_best(loss, score))
+        position.note(loss, score)
     assert outcomes == [True, True, True, False, True, False]
     assert (position.best_epoch, position.best_score, position.gained) == (5, 0.2, 5)
 
@@ -221,6 +271,48 @@ def test_training_again_replaces_the_model(tmp_path):
         assert "64 – 32 – 16 – 32 – 64" in (folder / "README.md").read_text()
 
 
+def test_one_training_at_a_time(tmp_path):
+    with Indexer.create(tmp_path / "c", Vocabulary(demo_concepts(0)), language="en") as indexer:
+        indexer.add(demo_documents(60, 0))
+        folder = indexer.train(replace(QUICK, epochs=1)).folder
+        with FileLock(folder / ".training.lock") as lock:
+            assert lock.take()
+            with pytest.raises(CollectionBusyError, match="another process is training"):
+                indexer.train(replace(QUICK, epochs=1))
+
+
+def test_a_collection_that_is_only_read_is_not_trained(tmp_path):
+    with Indexer.create(tmp_path / "c", Vocabulary(demo_concepts(0)), language="en") as indexer:
+        indexer.add(demo_documents(60, 0))
+    with (
+        Indexer.open(tmp_path / "c", read_only=True) as reader,
+        pytest.raises(CollectionReadOnlyError),
+    ):
+        reader.train(QUICK)
+
+
+def test_documents_added_while_neighbours_are_found(tmp_path):
+    with Indexer.create(tmp_path / "c", Vocabulary(demo_concepts(0)), language="en") as indexer:
+        documents = list(demo_documents(80, 0))
+        indexer.add(documents[:60])
+        more = iter(documents[60:])
+
+        def progress(*_: int) -> None:
+            with Indexer.open(tmp_path / "c") as other:
+                other.add(list(more))
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("labelkin.neighbours.training._BATCH", 20)
+            assert indexer.train(replace(QUICK, epochs=2), progress=progress) is not None
+
+
+def test_no_documents_to_average(tmp_path):
+    with Indexer.create(tmp_path / "c", Vocabulary(demo_concepts(0)), language="en") as indexer:
+        indexer.add(demo_documents(60, 0))
+        report = indexer.train(replace(QUICK, epochs=1, averaged_documents=0))
+        assert "predicted_MiF" not in report.validation
+
+
 KILLED = """
 import sys
 from dataclasses import replace
@@ -229,9 +321,12 @@ from labelkin.labels.training_settings import TrainingSettings
 import labelkin.labels.training as training
 training._CHECKPOINT_SECONDS = 0.05
 settings = TrainingSettings(preset="64/32/16", epochs=40, batch_size=32, device="cpu", patience=0)
+begun = []
+run = training.Trainer.run
+training.Trainer.run = lambda self, *w: begun.append(self.position.steps) or run(self, *w)
 with Indexer.open(sys.argv[1]) as indexer:
     report = indexer.train(settings, resume=len(sys.argv) > 2)
-    print(report.info.training["epochs"])
+    print(report.info.training["epochs"], begun[0])
 """
 
 
@@ -248,10 +343,11 @@ def test_killed_and_resumed(tmp_path):
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    assert checkpoint.exists()
+    steps = json.loads(checkpoint.read_text())["steps"]
+    assert steps > 0
     found = subprocess.run(
         [*command, "resume"], capture_output=True, text=True, env=environment, check=True
     )
-    assert found.stdout.strip() == "40"
+    assert found.stdout.split() == ["40", str(steps)]
     assert not checkpoint.exists()
     assert LabelModel(path / "models" / "label-ae").info.training["epochs"] == 40

@@ -157,7 +157,7 @@ def test_evidence_adds_up(indexer, queries):
     for suggestions in indexer.suggest(queries, settings=settings):
         for suggestion in suggestions:
             shares = [carrier.share for carrier in suggestion.carriers]
-            assert sum(shares) == pytest.approx(1, abs=1e-6) or sum(shares) == 0
+            assert sum(shares) == pytest.approx(1, abs=1e-6)
             assert shares == sorted(shares, reverse=True)
             assert suggestion.votes <= suggestion.neighbours
             if suggestion.votes == 0:
@@ -279,3 +279,56 @@ def test_settings_change_where_the_method_looks(method, place):
 def test_a_limit_replaces_the_count():
     limited = Settings(method="mix-ranked").changed(limit=3)
     assert (limited.mix.count, limited.knn.count, limited.knn.limit) == (None, None, 3)
+    kept = Settings(method="label-ae").changed(limit=3, threshold=0.4)
+    assert (limited.label_ae.threshold, kept.label_ae.threshold) == (0.0, 0.4)
+
+
+def test_mix_ranked_counts_by_its_own_scheme(indexer, queries):
+    near = indexer.neighbours(queries, 20)
+    endless = Knn(indexer.collection, ScorerSettings(count=None))
+    joined = MixRanked(endless, LabelAe(indexer.collection, AVERAGE), MixSettings(count="mean"))
+    votes = Knn(indexer.collection, ScorerSettings())
+    given = joined.cut(near, joined.rank(near))
+    assert given.lengths.tolist() == votes.cut(near, votes.rank(near)).lengths.tolist()
+
+
+def test_a_new_model_is_used_at_once(own, queries):
+    settings = Settings.from_config(own.config, "label-ae").changed(limit=5)
+    before = own.labels(queries, settings)
+    own.train(replace(QUICK, epochs=2, seed=5))
+    after = own.labels(queries, settings)
+    assert before.scores.tolist() != after.scores.tolist()
+
+
+def test_a_model_that_was_replaced_stays_readable(own, queries):
+    near = own.neighbours(queries, 20)
+    scorer = LabelAe(own.collection, replace(AVERAGE, threshold=0.02))
+    given = scorer.cut(near, scorer.rank(near))
+    own.train(replace(QUICK, epochs=1, seed=5))
+    assert any(s.inferred_from for found in scorer.suggestions(near, given) for s in found)
+
+
+def test_evidence_of_a_replaced_heading_is_that_of_the_old_one(own, queries):
+    near = own.neighbours(queries, 20)
+    plain = LabelAe(own.collection, replace(AVERAGE, threshold=0.02))
+    given = plain.cut(near, plain.rank(near))
+    (before, *_), *_ = plain.suggestions(near, given)
+    old, new = (
+        int(given.columns[0]),
+        next(column for column in range(len(own.vocabulary)) if plain.columns.places[column] < 0),
+    )
+    replaced = LabelAe(own.collection, replace(AVERAGE, threshold=0.02))
+    replaced._targets[replaced._targets == old] = new
+    ranking = Ranking(
+        given.starts, np.where(given.columns == old, new, given.columns), given.scores
+    )
+    (after, *_), *_ = replaced.suggestions(near, ranking)
+    shares = {c.id: c.share for c in before.carriers if c.share > 0}
+    assert {c.id: c.share for c in after.carriers} == pytest.approx(shares)
+
+
+def test_a_model_in_a_collection_without_documents(own, tmp_path):
+    with Indexer.create(tmp_path / "e", Vocabulary(demo_concepts(0)), language="en") as empty:
+        shutil.copytree(model_folder(own.collection), model_folder(empty.collection))
+        settings = Settings.from_config(empty.config, "mix-ranked")
+        assert empty.suggest([Document("q", "wheat")], settings=settings) == [[]]

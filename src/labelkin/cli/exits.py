@@ -47,7 +47,8 @@ class ErrorsAsLines(TyperGroup):
             complain(str(error))
             raise typer.Exit(FAILED) from error
         except KeyboardInterrupt as error:
-            complain("interrupted; what was stored stays. Run the same command again to go on")
+            usual = "interrupted; what was stored stays. Run the same command again to go on"
+            complain(str(error) or usual)
             raise typer.Exit(INTERRUPTED) from error
         except OSError as error:
             if error.errno == errno.EPIPE:

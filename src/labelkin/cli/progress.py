@@ -27,7 +27,9 @@ class Meter:
         self._task = (
             progress.add_task(title, total=total or None, note="") if progress is not None else None
         )
-        self._started = self._spoken = time.monotonic()
+        self._spoken = time.monotonic()
+        # Time and progress at the first word: what was done before took no time of ours.
+        self._first: tuple[float, int] | None = None
 
     def update(self, done: int, note: str) -> None:
         """Show that `done` of the total is behind us; `note` says it in the user's terms."""
@@ -35,12 +37,15 @@ class Meter:
             self._progress.update(self._task, completed=done, note=note)
             return
         now = time.monotonic()
+        if self._first is None:
+            self._first = (now, done)
         if now - self._spoken < _SECONDS_BETWEEN_LINES:
             return
         self._spoken = now
         left = ""
-        if self._total and done:
-            seconds = (now - self._started) * (self._total - done) / done
+        since, before = self._first
+        if self._total and done > before:
+            seconds = (now - since) * (self._total - done) / (done - before)
             left = f", {done / self._total:.0%}, about {seconds_text(seconds)} left"
         tell(f"{self._title}: {note}{left}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +14,7 @@ from labelkin.cli.build import build_with_progress
 from labelkin.cli.console import counted, print_facts, print_json, seconds_text, tell
 from labelkin.cli.options import CollectionPath, Json, RepresentationName
 from labelkin.cli.progress import Stages
+from labelkin.exceptions import CollectionBusyError
 
 if TYPE_CHECKING:
     from labelkin.indexer import Indexer
@@ -39,7 +41,7 @@ def train(
     epochs: Annotated[int | None, typer.Option(min=1, help="At most this many rounds.")] = None,
     time_budget: Annotated[
         float,
-        typer.Option(min=0, metavar="MINUTES", help="Stop in good order after this time."),
+        typer.Option(min=0, metavar="MINUTES", help="Train no longer than this."),
     ] = 0.0,
     device: Annotated[Device, typer.Option(help="Where to compute.")] = Device.AUTO,
     seed: Annotated[int | None, typer.Option(min=0, help="Another seed, another model.")] = None,
@@ -58,7 +60,10 @@ def train(
         given = {"preset": preset, "epochs": epochs, "seed": seed}
         changes = {name: value for name, value in given.items() if value is not None}
         settings = replace(settings, **changes, device=device.value, minutes=time_budget)  # type: ignore[arg-type]
-        build_with_progress(indexer, representation)
+        if _is_first():
+            build_with_progress(indexer, representation)
+        else:
+            _wait_for_index(indexer, representation)
         report = train_with_progress(indexer, settings, representation, resume=resume)
     if report is None:
         return
@@ -66,6 +71,22 @@ def train(
         print_json(report.info.to_json() | {"labels": len(report.info.labels)})
     else:
         print_report(report)
+
+
+def _is_first() -> bool:
+    """Whether this is the first, or only, process that torchrun has started."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+def _wait_for_index(indexer: Indexer, representation: str | None) -> None:
+    """Let the first process build what is missing."""
+    while True:
+        try:
+            indexer.build(representation)
+        except CollectionBusyError:
+            time.sleep(1)
+        else:
+            return
 
 
 def train_with_progress(
@@ -76,7 +97,7 @@ def train_with_progress(
     resume: bool = False,
 ) -> TrainingReport | None:
     """Train under progress bars; None in all processes but the first."""
-    if os.environ.get("RANK", "0") != "0":
+    if not _is_first():
         return indexer.train(settings, representation=representation, resume=resume)
     with Stages() as stages:
 

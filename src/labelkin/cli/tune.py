@@ -110,7 +110,7 @@ def _as_config(best: Settings) -> dict[str, dict[str, object]]:
         }
     if best.method == "mix-ranked":
         cut = {"count": mix.count or "none", "threshold": mix.threshold}
-        return {"mix": {"share": mix.share, **cut}}
+        return {"mix": {"share": mix.share, **cut}, "suggest": {"limit": 0}}
     return {
         "label_ae": {
             "k": label_ae.k,
@@ -118,5 +118,6 @@ def _as_config(best: Settings) -> dict[str, dict[str, object]]:
             "distance": label_ae.distance,
             "count": label_ae.count or "none",
             "threshold": label_ae.threshold,
-        }
+        },
+        "suggest": {"limit": 0},
     }

@@ -57,6 +57,9 @@ def sweep(
     """
     trials: list[Trial] = []
     near = [k for k in ks if k <= neighbours.k] or [neighbours.k]
+    if isinstance(method, Mix | MixRanked):
+        # Found once here, it serves all copies with other settings.
+        method.parts(neighbours)
     bases = list(_bases(method, settings, near, thresholds))
     for number, (base, cuts) in enumerate(bases, start=1):
         ranked = base.rank(neighbours)
@@ -75,19 +78,19 @@ def _bases(
     if isinstance(method, Knn):
         for k, weighting in product(ks, WEIGHTINGS):
             base = replace(settings.knn, k=k, weighting=weighting, limit=0)
-            cuts = [
+            cuts: list[tuple[Method, Settings]] = [
                 (method.changed(scorer), replace(settings, knn=scorer))
                 for scorer in _cuts(base, thresholds)
             ]
-            yield method.changed(base), list(cuts)
+            yield method.changed(base), cuts
     elif isinstance(method, LabelAe):
         for k, weighting, distance in product(ks, WEIGHTINGS[1:], DISTANCES):
             base = replace(settings.label_ae, k=k, weighting=weighting, distance=distance, limit=0)
-            cuts_of_ae = [
+            cuts = [
                 (method.changed(scorer), replace(settings, label_ae=scorer))
                 for scorer in _cuts(base, thresholds)
             ]
-            yield method.changed(base), list(cuts_of_ae)
+            yield method.changed(base), cuts
     elif isinstance(method, Mix):
         for threshold in thresholds:
             mixed = method.changed(threshold)

@@ -46,12 +46,14 @@ class NeighbourAverages:
         """Encode the neighbours' label sets with the network as it is now."""
         was_training = network.training
         network.train(False)
-        parts = []
+        shape = (len(self._near), network.architecture.latent)
+        latents = torch.empty(shape, dtype=torch.float16, device=self._device)
         with torch.no_grad():
             for start in range(0, len(self._near), _CHUNK):
-                labels, starts = self._data.batch(self._near[start : start + _CHUNK])
-                parts.append(network.encode(label_batch(labels, starts, self._device)).half())
-        self.latents = torch.cat(parts)
+                part = slice(start, start + _CHUNK)
+                batch = label_batch(*self._data.batch(self._near[part]), self._device)
+                latents[part] = network.encode(batch).half()
+        self.latents = latents
         network.train(was_training)
 
     def draw(self, count: int, workers: Workers, random: np.random.Generator) -> Averages:

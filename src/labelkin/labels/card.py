@@ -10,6 +10,7 @@ def model_card(info: ModelInfo) -> str:
     architecture, data, training = info.architecture, info.data, info.training
     best = training["best"]
     labels = len(info.labels)
+    aside = "kept aside" if data["held_out"] else "it was trained on, as none were kept aside"
     versions = ", ".join(f"{name} {number}" for name, number in info.versions.items())
     lines = [
         "# Label autoencoder",
@@ -30,7 +31,7 @@ def model_card(info: ModelInfo) -> str:
         f"stopped by {training['stopped']} |",
         f"| time | {training['seconds'] / 60:.1f} min, {training['processes']} "
         f"{'process' if training['processes'] == 1 else 'processes'} on {training['device']} |",
-        f"| reconstruction of label sets kept aside | MiF {best['MiF']:.4f}, "
+        f"| reconstruction of label sets {aside} | MiF {best['MiF']:.4f}, "
         f"MiP {best['MiP']:.4f}, MiR {best['MiR']:.4f} at 0.5 |",
     ]
     if "predicted_MiF" in best:

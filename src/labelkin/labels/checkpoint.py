@@ -39,20 +39,21 @@ class Position:
     loss_sum: float = 0.0
     history: list[dict[str, float]] = field(default_factory=list)
 
-    def gains(self, loss: float, score: float) -> bool:
-        """Take note of how an epoch did; whether it was the best so far.
+    def is_best(self, loss: float, score: float) -> bool:
+        """Whether no epoch had a higher score, or an equal one with as low a loss."""
+        return (-score, loss) < (-self.best_score, self.best_loss)
 
-        The best has the highest score, or the lower loss where scores are
-        equal. An epoch with the lowest loss so far is a gain too: scores of
-        small collections stay at zero for a while.
+    def note(self, loss: float, score: float) -> None:
+        """Take note of how an epoch did.
+
+        One with the lowest loss so far is a gain too: scores of small
+        collections stay at zero for a while.
         """
-        is_best = (-score, loss) < (-self.best_score, self.best_loss)
-        if is_best:
+        if self.is_best(loss, score):
             self.best_score, self.best_loss, self.best_epoch = score, loss, self.epoch
-        if is_best or loss < self.lowest_loss:
             self.gained = self.epoch
-        self.lowest_loss = min(self.lowest_loss, loss)
-        return is_best
+        if loss < self.lowest_loss:
+            self.lowest_loss, self.gained = loss, self.epoch
 
 
 class CheckpointFolder:
@@ -78,8 +79,9 @@ class CheckpointFolder:
 
     def save_best(self, position: Position, weights: Mapping[str, Tensor]) -> None:
         """Keep the best weights; they count once the next `save` names them."""
-        self._best = f"best-{position.steps:09d}.safetensors"
-        self._write(self._best, weights)
+        name = f"best-{position.steps:09d}.safetensors"
+        self._write(name, weights)
+        self._best = name
 
     def load(self) -> tuple[Position, dict[str, Tensor]]:
         """The last saved state."""
@@ -105,9 +107,13 @@ class CheckpointFolder:
 
     def best(self) -> dict[str, Tensor]:
         """The weights that validated best."""
+        from safetensors import SafetensorError
         from safetensors.torch import load_file
 
-        return load_file(self.folder / self._best)
+        try:
+            return load_file(self.folder / self._best)
+        except (OSError, SafetensorError) as error:
+            raise TrainingError(f"{self.folder / self._best}: {error}; train afresh") from error
 
     def remove(self) -> None:
         """Drop everything."""

@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from labelkin._version import __version__
-from labelkin.exceptions import MissingExtraError, TrainingError
+from labelkin.exceptions import CollectionBusyError, MissingExtraError, TrainingError
+from labelkin.labels.architecture import make_architecture
 from labelkin.labels.card import model_card
 from labelkin.labels.curves import draw_curves
 from labelkin.labels.model import ModelInfo, save_model, vocabulary_fingerprint
 from labelkin.labels.training_data import TrainingData
+from labelkin.store.locks import FileLock
 
 if TYPE_CHECKING:
-    from labelkin.labels.training import Watcher
+    from labelkin.labels.training import TrainedNetwork, Trainer, Watcher
     from labelkin.labels.training_settings import TrainingSettings
     from labelkin.vocab.vocabulary import Vocabulary
 
@@ -55,20 +57,49 @@ def fit_label_model(
     Among several processes only the first writes and gets a report. With
     `resume` an interrupted training goes on where its last checkpoint was.
     """
-    trainer_class = _trainer_class()
-    folder.mkdir(parents=True, exist_ok=True)
-    trainer = trainer_class(data, settings, folder)
-    if resume:
-        trainer.resume()
-    elif trainer.checkpoints.exists() and trainer.workers.is_first:
-        logger.warning("%s: an unfinished training is dropped", folder)
-        trainer.checkpoints.remove()
-    network = trainer.run(watcher)
+    trainer = _trainer_class()(data, settings, folder)
     if not trainer.workers.is_first:
+        if resume:
+            trainer.resume()
+        trainer.run()
         trainer.forget()
         return None
-    if not network.tensors:
-        raise TrainingError("no epoch was finished; give it more time or more epochs")
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / ".training.lock")
+    with lock:
+        if not lock.take():
+            raise CollectionBusyError(f"{folder}: another process is training")
+        if resume:
+            trainer.resume()
+        elif trainer.checkpoints.exists():
+            logger.warning("%s: an unfinished training is dropped", folder)
+            trainer.checkpoints.remove()
+        info = _written(data, vocabulary, settings, trainer, trainer.run(watcher))
+        trainer.forget()
+    return TrainingReport(info, folder, resume)
+
+
+def check_training(
+    data: TrainingData, settings: TrainingSettings, folder: Path, *, resume: bool
+) -> None:
+    """Raise what `fit_label_model` would, before anything expensive is done."""
+    _trainer_class()
+    from labelkin.labels.workers import find_device
+
+    find_device(settings.device)
+    make_architecture(settings.preset, data.labels, len(data.rows))
+    if resume and not (folder / "checkpoint").is_dir():
+        raise TrainingError(f"{folder / 'checkpoint'}: nothing to resume; train afresh")
+
+
+def _written(
+    data: TrainingData,
+    vocabulary: Vocabulary,
+    settings: TrainingSettings,
+    trainer: Trainer,
+    network: TrainedNetwork,
+) -> ModelInfo:
+    """Write the trained network down; what `model.json` says of it."""
     info = ModelInfo(
         architecture=network.architecture,
         labels=tuple(vocabulary[int(column)].id for column in data.columns.columns),
@@ -91,10 +122,10 @@ def fit_label_model(
             **{name: importlib.metadata.version(name) for name in ("numpy", "torch")},
         },
     )
-    save_model(folder, info, network.tensors, model_card(info))
+    folder = trainer.log.parent
     draw_curves(network.history, folder / "training.png")
-    trainer.forget()
-    return TrainingReport(info, folder, resume)
+    save_model(folder, info, network.tensors, model_card(info))
+    return info
 
 
 def _trainer_class() -> Any:

@@ -1,7 +1,7 @@
 """Latent vectors of all stored documents, kept on disk and brought up to date when used.
 
-    models/label-ae/latents.json     which model, up to which row and state of the collection
-    models/label-ae/latents.f16      a vector per row in float16, memory-mapped
+    models/label-ae/latents.json      which model, up to which row and state of the collection
+    models/label-ae/latents-….f16     a vector per row in float16, memory-mapped
 
 Rows are never reused, so vectors are only ever appended. The description is
 replaced in one step behind them; what a kill left beyond it is written over.
@@ -24,12 +24,12 @@ from labelkin.store.label_sets import LabelSets
 from labelkin.store.locks import FileLock
 
 if TYPE_CHECKING:
-    from labelkin.store.collection import Collection, Generation
+    from labelkin.store.collection import Collection
 
 logger = logging.getLogger(__name__)
 
 _CHUNK = 4096
-_PATIENCE = 0.1
+_PATIENCE = 10.0
 
 Halves = npt.NDArray[np.float16]
 
@@ -51,7 +51,7 @@ class Latents:
         is_stored = flat < len(self._stored)
         found[is_stored] = self._stored[flat[is_stored]]
         found[~is_stored] = self._rest[flat[~is_stored] - len(self._stored)]
-        return found.reshape(*rows.shape, -1)
+        return found.reshape(*rows.shape, found.shape[1])
 
 
 class LatentFolder:
@@ -62,59 +62,61 @@ class LatentFolder:
         self._model = model
         self._columns = columns
         self._description = model.folder / "latents.json"
-        self._vectors = model.folder / "latents.f16"
+        self._vectors = model.folder / f"latents-{model.digest}.f16"
 
-    def open(self) -> Latents:
-        """The vectors of all rows, those that were missing encoded now.
+    def open(self, label_sets: LabelSets) -> Latents:
+        """The vectors of all rows that have label sets, those that were missing encoded now.
 
-        They are written down unless another process is at it, or the folder
-        cannot be written to.
+        They are written down unless another process is at it for long, or the
+        folder cannot be written to.
         """
-        generation = self._collection.generation()
-        label_sets = self._collection.label_sets()
         stored = self._stored()
-        missing = generation.next_row - len(stored)
-        if missing > 0 and not self._collection.database.read_only:
+        if len(stored) < label_sets.rows and not self._collection.database.read_only:
             lock = FileLock(self._model.folder / ".latents.lock")
             with lock:
                 if lock.take(_PATIENCE):
                     try:
-                        self._append(label_sets, generation)
+                        self._append(label_sets)
                         stored = self._stored()
                     except OSError as error:
                         logger.warning("%s: %s; not kept", self._vectors, error.strerror)
-        return Latents(stored, self._encoded(label_sets, len(stored), generation.next_row))
+        return Latents(stored, self._encoded(label_sets, len(stored), label_sets.rows))
 
-    def _append(self, label_sets: LabelSets, generation: Generation) -> None:
-        first = len(self._stored())
+    def _append(self, label_sets: LabelSets) -> None:
+        first, end = len(self._stored()), label_sets.rows
+        if first >= end:
+            return
+        generation = self._collection.generation()
         size = self._model.latent * np.dtype(np.float16).itemsize
-        # What was made with another model is replaced, not written over: others may map it.
+        # What was made for another past is replaced, not written over: others may map it.
         if first == 0:
             self._vectors.unlink(missing_ok=True)
         with self._vectors.open("r+b" if first else "wb") as file:
             file.seek(first * size)
-            for start in range(first, generation.next_row, _CHUNK):
-                end = min(start + _CHUNK, generation.next_row)
-                file.write(self._encoded(label_sets, start, end).tobytes())
+            for start in range(first, end, _CHUNK):
+                vectors = self._encoded(label_sets, start, min(start + _CHUNK, end))
+                file.write(vectors.tobytes())
             file.flush()
             os.fsync(file.fileno())
         description = {
             "model": self._model.digest,
-            "rows": generation.next_row,
+            "rows": end,
             "generation": generation.number,
             "token": generation.token,
         }
         with atomic_text(self._description) as text:
             json.dump(description, text)
+        for path in self._vectors.parent.glob("latents-*.f16"):
+            if path != self._vectors:
+                path.unlink(missing_ok=True)
 
     def _encoded(self, label_sets: LabelSets, first: int, end: int) -> Halves:
-        parts = [np.empty((0, self._model.latent), dtype=np.float16)]
-        for start in range(first, end, _CHUNK):
-            rows = np.arange(start, min(start + _CHUNK, end))
-            parts.append(
-                self._model.encode(self._columns.matrix(label_sets, rows)).astype(np.float16)
-            )
-        return np.concatenate(parts)
+        vectors = np.empty((max(end - first, 0), self._model.latent), dtype=np.float16)
+        for start in range(0, len(vectors), _CHUNK):
+            part = slice(start, min(start + _CHUNK, len(vectors)))
+            rows = np.arange(first + part.start, first + part.stop)
+            vectors[part] = self._model.encode(self._columns.matrix(label_sets, rows))
+        return vectors
 
     def _stored(self) -> Halves:
         """What is on disk for this model and this collection's past; nothing if that is another."""

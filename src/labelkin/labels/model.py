@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelkin.atomic import atomic_file, atomic_text
-from labelkin.exceptions import ModelDamagedError, ModelNotFoundError, ModelTooNewError
+from labelkin.exceptions import ConfigError, ModelDamagedError, ModelNotFoundError, ModelTooNewError
 from labelkin.labels.architecture import Architecture
 
 if TYPE_CHECKING:
@@ -101,32 +101,43 @@ def save_model(folder: Path, info: ModelInfo, tensors: Tensors, card: str) -> No
     with atomic_file(folder / weights) as file:
         file.write(content)
     description = {"format_version": FORMAT_VERSION, "weights": weights, **info.to_json()}
-    with atomic_text(folder / DESCRIPTION) as text:
-        json.dump(description, text, ensure_ascii=False, indent=1)
     with atomic_text(folder / "README.md") as text:
         text.write(card)
+    with atomic_text(folder / DESCRIPTION) as text:
+        json.dump(description, text, ensure_ascii=False, indent=1)
     for path in folder.glob("weights-*.safetensors"):
         if path.name != weights:
             path.unlink(missing_ok=True)
+
+
+def model_digest(folder: Path) -> str:
+    """Changes whenever the model in `folder` does."""
+    return _digest(_described(folder)[1])
+
+
+def _digest(weights: str) -> str:
+    return weights.removeprefix("weights-").removesuffix(".safetensors")
 
 
 class LabelModel:
     """A label autoencoder that can encode label sets and decode latent vectors.
 
     Weights are read when they are needed: suggesting needs the decoder only.
+    The file stays open, so that a model trained meanwhile does no harm.
     Normalisations are folded into the layers before them.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.info, self._weights = _described(folder)
+        self._file = self._open()
         self._encoder: _Layers | None = None
         self._decoder: _Layers | None = None
 
     @property
     def digest(self) -> str:
         """Changes whenever the weights do."""
-        return self._weights.removeprefix("weights-").removesuffix(".safetensors")
+        return _digest(self._weights)
 
     @property
     def latent(self) -> int:
@@ -167,22 +178,31 @@ class LabelModel:
         vectors: Floats = weight / np.maximum(lengths, np.float32(1e-12))
         return vectors
 
+    def _open(self) -> Any:
+        from safetensors import SafetensorError, safe_open
+
+        path = self.folder / self._weights
+        try:
+            return safe_open(str(path), framework="numpy")
+        except (SafetensorError, OSError) as error:
+            raise ModelDamagedError(f"{path}: {error}; train the model again") from error
+
     def _decoder_layers(self) -> _Layers:
         if self._decoder is None:
             self._decoder = self._layers(DECODER)
         return self._decoder
 
     def _layers(self, names: tuple[tuple[str, str | None], ...]) -> _Layers:
-        from safetensors import SafetensorError, safe_open
+        from safetensors import SafetensorError
 
         path = self.folder / self._weights
         try:
-            with safe_open(str(path), framework="numpy") as file:
-                layers = [_folded(file, *pair) for pair in names]
+            layers = [_folded(self._file, *pair) for pair in names]
         except (SafetensorError, OSError, ValueError) as error:
             raise ModelDamagedError(f"{path}: {error}; train the model again") from error
         shapes = [weight.shape for weight, _ in layers]
-        if shapes != self._shapes(names):
+        is_whole = all(np.isfinite(weight).all() for weight, _ in layers)
+        if shapes != self._shapes(names) or not is_whole:
             raise ModelDamagedError(f"{path}: not the weights of this model; train the model again")
         return layers
 
@@ -231,7 +251,7 @@ def _described(folder: Path) -> tuple[ModelInfo, str]:
         info, weights = ModelInfo.from_json(content), str(content["weights"])
     except FileNotFoundError as error:
         raise ModelNotFoundError(f"{folder}: no model; run `labelkin train` first") from error
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, ConfigError) as error:
         raise ModelDamagedError(f"{path}: {error}; train the model again") from error
     if not (folder / weights).is_file():
         raise ModelDamagedError(f"{folder / weights}: missing; train the model again")

@@ -58,9 +58,8 @@ class Optimiser:
         """All moments by name, for a checkpoint."""
         return {
             f"{name}.{number}.{key}": torch.as_tensor(value)
-            for name, number, weight, state in self._states()
+            for name, number, _, state in self._states()
             for key, value in state.items()
-            if weight is not None
         }
 
     def load(self, tensors: dict[str, Tensor]) -> None:
@@ -72,7 +71,7 @@ class Optimiser:
                     continue
                 if key == "step":
                     # SparseAdam counts in an int, fused Adam in a tensor.
-                    state[key] = int(value) if name == "lazy" else value.clone()
+                    state[key] = int(value) if name == "lazy" else value.to(weight.device)
                 else:
                     state[key] = value.to(weight.device).clone()
 

@@ -11,13 +11,15 @@ import csv
 import hashlib
 import json
 import math
+import signal
+import threading
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -94,11 +96,13 @@ class Trainer:
             len(data.rows) + len(data.held_out),
         )
         self.network = network.to(self.device)
-        # Every process draws its own dropout.
-        torch.manual_seed(settings.seed + self.workers.rank)
         self.sampling = OutputSampling.of_size(data.labels, settings.sampled_outputs)
         self.optimiser = Optimiser(self.network, sampled=self.sampling is not None)
         self._steps = data.steps(settings.batch_size)
+        if len(data.rows) // self._steps < 2 * self.workers.count:
+            raise TrainingError(
+                f"{len(data.rows)} documents are too few for {self.workers.count} processes"
+            )
         self.schedule = Schedule(
             settings.learning_rate, min(settings.warm_up, settings.epochs * self._steps // 10)
         )
@@ -108,12 +112,14 @@ class Trainer:
         self.averages = None
         if settings.averages and data.neighbours is not None:
             self.averages = NeighbourAverages(data, data.neighbours, self.device)
-        self._begun = time.monotonic()
+        self._watcher: Watcher | None = None
+        self._interruptions = _Interruptions()
+        self._seconds_before = 0.0
+        self._begun = self._kept = self._spoken = time.monotonic()
 
     def resume(self) -> None:
         """Take up the state in the folder."""
         self.position, state = self.checkpoints.load()
-        torch.set_rng_state(state.pop("random"))
         latents = state.pop("latents", None)
         if self.averages is not None and latents is not None:
             self.averages.latents = latents.to(self.device)
@@ -121,21 +127,18 @@ class Trainer:
         self.optimiser.load(_under("optimiser", state))
 
     def run(self, watcher: Watcher | None = None) -> TrainedNetwork:
-        """Train to the end; the best weights. The state stays until `forget` is called."""
-        self._begun = time.monotonic() - self.position.seconds
-        stopped: Ending = "epochs"
-        try:
-            while self.position.epoch < self.settings.epochs and stopped == "epochs":
-                in_time = self._train_epoch(watcher)
+        """Train to the end; the best weights. The state stays until `forget` is called.
+
+        An interruption (SIGINT) is heeded between two steps, with the state saved.
+        """
+        self._watcher = watcher
+        self._begun = self._kept = time.monotonic()
+        self._seconds_before = self.position.seconds
+        with _Interruptions() as interruptions:
+            self._interruptions = interruptions
+            while (ending := self._ending()) is None:
+                self._train_epoch()
                 self._end_epoch()
-                waited = self.position.epoch - self.position.gained
-                if not in_time:
-                    stopped = "time"
-                elif self.settings.patience and waited >= self.settings.patience:
-                    stopped = "no gain"
-        except KeyboardInterrupt:
-            self._keep()
-            raise
         best = self.checkpoints.best() if self.workers.is_first else {}
         return TrainedNetwork(
             self.architecture,
@@ -143,8 +146,21 @@ class Trainer:
             self.position.history,
             self.position.best_epoch,
             self.position.seconds,
-            stopped,
+            ending,
         )
+
+    def _ending(self) -> Ending | None:
+        """Why training is over, if it is."""
+        position, settings = self.position, self.settings
+        if position.epoch >= settings.epochs:
+            return "epochs"
+        if settings.patience and position.epoch - position.gained >= settings.patience:
+            return "no gain"
+        return "time" if position.history and self._time_is_up() else None
+
+    def _time_is_up(self) -> bool:
+        limit = self.settings.minutes * 60
+        return bool(limit) and self.workers.agreed(time.monotonic() - self._begun) >= limit
 
     def forget(self) -> None:
         """Drop the state of the training; part from other processes."""
@@ -152,35 +168,36 @@ class Trainer:
             self.checkpoints.remove()
         self.workers.close()
 
-    def _train_epoch(self, watcher: Watcher | None) -> bool:
-        """Go through the rest of the epoch; False if the time ran out on the way."""
+    def _train_epoch(self) -> None:
+        """Go through the rest of the epoch, or as far as the time allows."""
         position, settings = self.position, self.settings
-        limit = settings.minutes * 60
-        kept = spoken = entered = time.monotonic()
-        first = position.step
+        first, entered = position.step, time.monotonic()
         self.network.train()
         batches = self.data.epoch(position.epoch, settings.batch_size, settings.seed)
         for number, rows in enumerate(islice(batches, first, None), start=first):
-            position.seconds = self.workers.agreed(time.monotonic() - self._begun)
-            if limit and position.seconds >= limit:
-                return False
+            if position.step and self._time_is_up():
+                return
             loss = self._step(rows, self.schedule.rate(position.steps, self._share()))
             position.loss_sum += loss
             position.step, position.steps = number + 1, position.steps + 1
             now = time.monotonic()
-            if watcher is not None and now - spoken > _REPORT_SECONDS:
-                spoken = now
-                speed = (number + 1 - first) * len(rows) / (now - entered)
-                watcher(self._progress(loss, speed))
-            if now - kept > _CHECKPOINT_SECONDS:
+            is_last = number + 1 == self._steps
+            if self._watcher is not None and (is_last or now - self._spoken > _REPORT_SECONDS):
+                self._spoken = now
+                speed = (number + 1 - first) * len(rows) / max(now - entered, 1e-9)
+                self._watcher(self._progress(loss, speed))
+            if self._interruptions.asked:
                 self._keep()
-                kept = time.monotonic()
-        return True
+                raise KeyboardInterrupt("interrupted; `labelkin train … --resume` goes on")
+            if now - self._kept > _CHECKPOINT_SECONDS:
+                self._keep()
 
     def _step(self, rows: Integers, rate: float) -> float:
         """One batch forward and backward; the loss."""
         position = self.position
         random = np.random.default_rng((self.settings.seed, position.epoch, position.step))
+        # Every process and step has its own dropout, resumed or not.
+        torch.manual_seed(int(random.integers(2**62)) + self.workers.rank)
         labels, starts = self.data.batch(self.workers.share(rows))
         batch = label_batch(labels, starts, self.device)
         averages = None
@@ -191,10 +208,10 @@ class Trainer:
             loss: Tensor = self.network(batch, self._sample(labels, random), averages)
         value = float(loss.detach())
         if not math.isfinite(value):
+            kept = "train --resume" if self.checkpoints.exists() else "train again"
             raise TrainingError(
                 f"the loss is {value} in epoch {position.epoch + 1}, step {position.step + 1}; "
-                "the last good checkpoint is kept: lower learning_rate in labelkin.toml and "
-                "train again"
+                f"lower learning_rate in labelkin.toml and {kept}"
             )
         loss.backward()  # type: ignore[no-untyped-call]
         self.workers.average_gradients(self.network)
@@ -224,7 +241,7 @@ class Trainer:
             entry |= validated(self.network, self.data, self.averages, self.device)
         loss = self.workers.agreed(entry.get("validation_loss", 0.0))
         score = self.workers.agreed(entry.get("validation_score", 0.0))
-        position.seconds = time.monotonic() - self._begun
+        position.seconds = self._seconds()
         entry["seconds"] = round(position.seconds, 1)
         position.epoch, position.step, position.loss_sum = position.epoch + 1, 0, 0.0
         position.history.append(entry)
@@ -233,8 +250,9 @@ class Trainer:
                 f"the validation loss is {loss} after epoch {position.epoch}; "
                 "lower learning_rate in labelkin.toml and train again"
             )
-        if position.gains(loss, score) and self.workers.is_first:
+        if position.is_best(loss, score) and self.workers.is_first:
             self.checkpoints.save_best(position, self.network.state_dict())
+        position.note(loss, score)
         self._keep()
         if self.workers.is_first:
             _write_log(self.log, position.history)
@@ -245,17 +263,21 @@ class Trainer:
             return
         state = {f"network.{name}": value for name, value in self.network.state_dict().items()}
         state |= {f"optimiser.{key}": value for key, value in self.optimiser.tensors().items()}
-        state["random"] = torch.get_rng_state()
         if self.averages is not None and self.averages.latents is not None:
             state["latents"] = self.averages.latents
-        self.position.seconds = time.monotonic() - self._begun
+        self.position.seconds = self._seconds()
         self.checkpoints.save(self.position, state)
+        self._kept = time.monotonic()
+
+    def _seconds(self) -> float:
+        """How long training has taken, earlier runs included."""
+        return self._seconds_before + time.monotonic() - self._begun
 
     def _share(self) -> float:
         """How much of the training is behind us, by steps or by time."""
         share = self.position.steps / (self.settings.epochs * self._steps)
         if self.settings.minutes:
-            share = max(share, self.position.seconds / (self.settings.minutes * 60))
+            share = max(share, (time.monotonic() - self._begun) / (self.settings.minutes * 60))
         return min(share, 1.0)
 
     def _progress(self, loss: float, speed: float) -> TrainingProgress:
@@ -280,10 +302,35 @@ class Trainer:
     def _mark(self) -> str:
         """A digest of all that the course of training depends on."""
         settings = asdict(self.settings)
-        for free in ("device", "minutes", "epochs", "patience"):
+        for free in ("device", "minutes", "epochs", "patience", "learning_rate", "warm_up"):
             del settings[free]
         content = json.dumps([settings, self.data.fingerprint(), self.workers.count])
         return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
+
+
+class _Interruptions:
+    """Notes SIGINT instead of raising at once; a second one is raised.
+
+    Outside the main thread nothing can be noted, and nothing changes.
+    """
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._before: Any = None
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            self._before = signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+
+    def _note(self, *_: object) -> None:
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True
 
 
 def _under(name: str, state: dict[str, Tensor]) -> dict[str, Tensor]:

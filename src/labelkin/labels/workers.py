@@ -26,7 +26,7 @@ class Workers:
         if int(os.environ.get("WORLD_SIZE", "1")) == 1:
             return cls()
         if not torch.distributed.is_initialized():
-            backend = "nccl" if device.type == "cuda" else "gloo"
+            backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
             torch.distributed.init_process_group(backend)
         return cls(torch.distributed.get_rank(), torch.distributed.get_world_size())
 
@@ -91,12 +91,13 @@ class Workers:
 def find_device(name: str) -> torch.device:
     """The device that `auto`, `cpu`, `cuda` or `mps` means here."""
     available = {
+        "cpu": True,
         "cuda": torch.cuda.is_available(),
         "mps": torch.backends.mps.is_available(),
-        "cpu": True,
     }
     if name == "auto":
-        name = next(device for device, there in available.items() if there)
+        # MPS lacks some of the sparse operations in many versions of torch.
+        name = "cuda" if available["cuda"] else "cpu"
     if name not in available:
         raise ConfigError(f"no device {name!r}; known: auto, {', '.join(available)}")
     if not available[name]:

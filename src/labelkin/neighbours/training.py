@@ -33,7 +33,10 @@ def training_neighbours(
     for start in range(0, len(rows), _BATCH):
         part = slice(start, min(start + _BATCH, len(rows)))
         found = search.search_rows(rows[part], _K)
-        near[part], weights[part] = found.rows, 1 - found.distances("self")
+        # Documents that came after the label sets were read have none here.
+        known = found.rows < data.label_sets.rows
+        near[part] = np.where(known, found.rows, -1)
+        weights[part] = np.where(known, 1 - found.distances("self"), 0)
         if progress is not None:
             progress(part.stop, len(rows))
     return TrainingNeighbours(rows, near, weights)

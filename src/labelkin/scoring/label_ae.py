@@ -34,8 +34,9 @@ logger = logging.getLogger(__name__)
 
 # Headings with a lower score are not ranked at all.
 _FLOOR = 0.005
-# Documents decoded at a time.
+# Documents decoded at a time, and at most this many values of their neighbours' vectors.
 _CHUNK = 256
+_VALUES = 20_000_000
 _LEAST_KNOWN = 0.5
 _INFERRED_FROM = 3
 
@@ -52,7 +53,8 @@ class LabelAe:
         self._votes = Knn(collection, settings) if votes is None else votes.changed(settings)
         self.model = LabelModel(model_folder(collection))
         self.columns = _matched(collection, self.model)
-        self._latents = LatentFolder(collection, self.model, self.columns).open()
+        folder = LatentFolder(collection, self.model, self.columns)
+        self._latents = folder.open(self._votes.label_sets)
         self._targets = self.columns.columns.copy()
         if self._votes.policy is not None:
             known = self._targets >= 0
@@ -82,8 +84,9 @@ class LabelAe:
         near = neighbours.nearest(self.settings.k)
         weights = self._weights(near)
         parts = []
-        for start in range(0, len(near), _CHUNK):
-            part = slice(start, start + _CHUNK)
+        chunk = max(1, min(_CHUNK, _VALUES // max(near.k * self.model.latent, 1)))
+        for start in range(0, len(near), chunk):
+            part = slice(start, start + chunk)
             averages = self._averages(near.rows[part], weights[part])
             logits = self.model.decode(averages)
             logits[weights[part].sum(1) == 0] = -np.inf
@@ -112,7 +115,7 @@ class LabelAe:
     def _explained(
         self, columns: npt.NDArray[np.int32], scores: Floats, circle: Circle, weights: Floats
     ) -> list[Suggestion]:
-        labels = self.columns.places[columns]
+        labels = self._labels_of(columns, circle, weights)
         parts = self._contributions(labels, circle, weights)
         foreign = [n for n, column in enumerate(columns) if not len(circle.carrying(int(column)))]
         reasons = self._inferred(labels[foreign], circle, weights)
@@ -138,6 +141,22 @@ class LabelAe:
                 )
             )
         return suggestions
+
+    def _labels_of(
+        self, columns: npt.NDArray[np.int32], circle: Circle, weights: Floats
+    ) -> npt.NDArray[np.int64]:
+        """The label that each column stands for: of several, the one that scores best.
+
+        A column differs from its label where the label's concept was replaced.
+        """
+        vectors = self._latents.of(circle.rows)
+        whole = (weights @ vectors / max(weights.sum(), np.finfo(np.float32).tiny))[None]
+        labels = []
+        for column in columns.tolist():
+            standing = np.flatnonzero(self._targets == column)
+            logits = self.model.decode(whole, standing)[0]
+            labels.append(int(standing[logits.argmax()]))
+        return np.array(labels, dtype=np.int64)
 
     def _contributions(
         self, labels: npt.NDArray[np.int64], circle: Circle, weights: Floats
@@ -192,6 +211,8 @@ class LabelAe:
         ]
 
     def _averages(self, rows: npt.NDArray[np.int64], weights: Floats) -> Floats:
+        if len(self._latents) == 0:
+            return np.zeros((len(rows), self.model.latent), dtype=np.float32)
         vectors = self._latents.of(np.maximum(rows, 0))
         totals = np.maximum(weights.sum(1, keepdims=True), np.finfo(np.float32).tiny)
         averages: Floats = np.einsum("nk,nke->ne", weights / totals, vectors)

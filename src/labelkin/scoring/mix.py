@@ -123,9 +123,8 @@ class MixRanked(_Pair):
     def cut(self, neighbours: Neighbours, ranking: Ranking) -> Ranking:
         """As many labels as the voting neighbours have, or those above the threshold."""
         settings = self.settings
-        counts = None
-        if settings.count is not None:
-            counts = self.knn.counts(neighbours)
+        votes = self.knn.changed(replace(self.knn.settings, count=settings.count))
+        counts = votes.counts(neighbours)
         limit = self.knn.settings.limit or None
         return cut(ranking, counts, settings.threshold or None, limit)
 

@@ -92,12 +92,12 @@ class Settings:
         A threshold is the autoencoder's in `mix` and the joint ranking's in `mix-ranked`.
         """
         given = {name: value for name, value in changes.items() if value is not None}
-        if "limit" in given:
-            # Asked for a number, nobody wants fewer.
-            given.setdefault("count", None)
         knn, label_ae, mix = replace(self.knn, **given), replace(self.label_ae, **given), self.mix
         if "limit" in given:
-            mix = replace(mix, count=None)
+            # Asked for a number, nobody wants fewer, unless there is a threshold as well.
+            knn = replace(knn, count=None, threshold=0.0)
+            label_ae = replace(label_ae, count=None, threshold=0.0)
+            mix = replace(mix, count=None, threshold=0.0)
         if threshold is not None:
             if self.method == "knn":
                 knn = replace(knn, threshold=threshold)
