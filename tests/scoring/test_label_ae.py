@@ -189,7 +189,7 @@ def test_without_the_strongest_neighbour_the_score_falls(indexer, queries):
 
 
 def test_new_documents_count_at_once(own):
-    scorer = Settings.from_config(own.config, "label-ae")
+    scorer = Settings.from_config(own.config, "label-ae").changed(limit=10)
     labels = next(iter(own.documents())).labels
     text = "quixotic zeppelin marmalade"
     assert own.suggest([Document("q", text)], settings=scorer) == [[]]
