@@ -148,11 +148,11 @@ class NeighbourSearch(Closing):
         searcher = self._searcher[1] if self._searcher else self._up_to_date_searcher()
         texts = [*self._prepared([document]), *neighbours]
         found: list[list[MatchedTerm]] = [[] for _ in neighbours]
-        for kind in self.representation.kinds:
-            ours, *of_all = self._cache.terms(kind, texts, store=False)
+        terms = self._cache.terms(self.representation.kinds, texts, store=False)
+        for name, (ours, *of_all) in terms.items():
             for matches, theirs in zip(found, of_all, strict=True):
-                shares = searcher.contributions(kind.name, ours, theirs)
-                matches += [MatchedTerm(kind.name, term, share) for term, share in shares.items()]
+                shares = searcher.contributions(name, ours, theirs)
+                matches += [MatchedTerm(name, term, share) for term, share in shares.items()]
         return [_strongest(matches, limit) for matches in found]
 
     def _up_to_date_searcher(self) -> TermSearcher:
@@ -171,10 +171,10 @@ class NeighbourSearch(Closing):
         self, searcher: TermSearcher, texts: Sequence[Document], store_terms: bool
     ) -> list[TermQuery]:
         queries = [TermQuery() for _ in texts]
-        for kind in self.representation.kinds:
-            of_all = self._cache.terms(kind, texts, store=store_terms)
+        found = self._cache.terms(self.representation.kinds, texts, store=store_terms)
+        for name, of_all in found.items():
             for query, terms in zip(queries, of_all, strict=True):
-                searcher.extend(query, kind.name, terms)
+                searcher.extend(query, name, terms)
         return [query.strongest(self._settings.max_query_terms) for query in queries]
 
     def _prepared(self, documents: Sequence[Document]) -> list[Document]:

@@ -18,14 +18,14 @@ import logging
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from labelkin.atomic import atomic_text
 from labelkin.corpus.document import Document
-from labelkin.exceptions import CollectionBusyError
+from labelkin.exceptions import CollectionBusyError, MissingExtraError
 from labelkin.neighbours.engine import (
     KEY,
     ROW,
@@ -271,7 +271,7 @@ class TermIndex:
         import tantivy
 
         texts = [document for _, document in page]
-        terms = {kind.name: self._cache.terms(kind, texts) for kind in self.kinds}
+        terms = self._cache.terms(self.kinds, texts)
         for number, (row, _) in enumerate(page):
             document = tantivy.Document()
             document.add_integer(ROW, row)
@@ -305,9 +305,11 @@ def _kinds_to_index(collection: Collection, wanted: Representation) -> tuple[Ter
     for state in _states(collection):
         for name, version in state.kinds.items():
             if name not in kinds and name in KINDS:
-                (kind,) = make_representation(name, collection.config.representation).kinds
-                if kind.version == version:
-                    kinds[name] = kind
+                # A kind whose model is gone is not kept up.
+                with suppress(MissingExtraError):
+                    (kind,) = make_representation(name, collection.config.representation).kinds
+                    if kind.version == version:
+                        kinds[name] = kind
     return tuple(kinds[name] for name in sorted(kinds))
 
 

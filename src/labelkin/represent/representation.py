@@ -22,19 +22,39 @@ class Representation:
         return {kind.name: kind.version for kind in self.kinds}
 
 
-def _stems(settings: RepresentationSection) -> TermKind:
+def _stems(name: str, settings: RepresentationSection) -> TermKind:
     from labelkin.represent.stems import Stems
 
-    return Stems(settings.title_weight)
+    stems = Stems(settings.title_weight)
+    return TermKind(name, stems.version, stems)
 
 
-KINDS: Mapping[str, Callable[[RepresentationSection], TermKind]] = {"stems": _stems}
+def _linguistic(name: str, settings: RepresentationSection) -> TermKind:
+    from labelkin.represent.linguistic import LinguisticAnalysis
+
+    analysis = LinguisticAnalysis(settings.spacy_model, settings.title_weight, settings.processes)
+    return TermKind(name, analysis.version(name), analysis)
+
+
+KINDS: Mapping[str, Callable[[str, RepresentationSection], TermKind]] = {
+    "stems": _stems,
+    "lemmas": _linguistic,
+    "nps": _linguistic,
+    "deps": _linguistic,
+    "ners": _linguistic,
+    "keywords": _linguistic,
+}
+# Names for several kinds together; the paper's.
+UNIONS = {"multi": ("ners", "nps", "keywords"), "all": tuple(KINDS)}
 
 
 def make_representation(name: str, settings: RepresentationSection) -> Representation:
     """The representation that `name` means; the order of joined kinds does not matter."""
-    parts = sorted({part.strip() for part in name.split("+")})
-    for part in parts:
-        if part not in KINDS:
-            raise ConfigError(f"no representation {part!r}; known: {', '.join(KINDS)}")
-    return Representation("+".join(parts), tuple(KINDS[part](settings) for part in parts))
+    parts: set[str] = set()
+    for part in (part.strip() for part in name.split("+")):
+        if part not in KINDS and part not in UNIONS:
+            known = ", ".join((*KINDS, *UNIONS))
+            raise ConfigError(f"no representation {part!r}; known: {known}")
+        parts.update(UNIONS.get(part, (part,)))
+    names = sorted(parts)
+    return Representation("+".join(names), tuple(KINDS[part](part, settings) for part in names))

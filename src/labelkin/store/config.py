@@ -76,10 +76,22 @@ class RepresentationSection(Section):
     name: str = Field(
         default="stems",
         description='Kinds of terms, joined with "+". Known: "stems" (words without stop words, '
-        "stemmed in the document's language).",
+        'stemmed in the document\'s language) and, from a spaCy model, "lemmas", "nps" (noun '
+        'phrases), "deps" (dependencies), "ners" (named entities), "keywords" (TextRank), "multi" '
+        '(ners+nps+keywords), "all" (everything).',
     )
     title_weight: int = Field(
         default=1, ge=1, le=20, description="How many times the words of a title count."
+    )
+    spacy_model: str = Field(
+        default="en_core_web_sm",
+        description="The spaCy model that lemmas, nps, deps, ners and keywords come from, by name "
+        "or path; it must be installed. All documents go through it, whatever their language.",
+    )
+    processes: int = Field(
+        default=0,
+        ge=0,
+        description="Processes that analyse many documents with spaCy; 0 takes one per core.",
     )
 
 
