@@ -11,8 +11,9 @@ from labelkin.closing import Closing
 from labelkin.corpus.document import Deletion, Document
 from labelkin.corpus.language import normalise_language
 from labelkin.exceptions import ConfigError
-from labelkin.neighbours import Neighbours, NeighbourSearch
-from labelkin.neighbours.term_index import BuildProgress, indexed_kinds
+from labelkin.neighbours import Neighbours, NeighbourSearch, open_search
+from labelkin.neighbours.search import BuildProgress
+from labelkin.neighbours.term_index import indexed_kinds
 from labelkin.scoring.knn import Knn, KnnSettings
 from labelkin.scoring.ranking import Ranking
 from labelkin.scoring.suggestion import Suggestion, fold_broader
@@ -232,5 +233,5 @@ class Indexer(Closing):
         """The search by one representation, for more than `neighbours` tells."""
         name = representation or self.config.representation.name
         if name not in self._searches:
-            self._searches[name] = NeighbourSearch(self.collection, name)
+            self._searches[name] = open_search(self.collection, name)
         return self._searches[name]

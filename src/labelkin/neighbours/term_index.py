@@ -17,7 +17,7 @@ import json
 import logging
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -33,7 +33,8 @@ from labelkin.neighbours.engine import (
     engine_errors_explained,
     open_index,
 )
-from labelkin.neighbours.locks import FileLock
+from labelkin.neighbours.locks import FileLock, beside
+from labelkin.neighbours.search import BuildProgress
 from labelkin.represent.cache import TermCache
 from labelkin.represent.kind import TermKind
 from labelkin.represent.representation import KINDS, Representation, make_representation
@@ -54,8 +55,6 @@ _LINK_ATTEMPTS = 5
 # Larger means fewer segments after a build, and faster searches.
 _WRITER_BYTES = 256_000_000
 _LITTLE_WRITER_BYTES = 30_000_000
-
-BuildProgress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +86,7 @@ class TermIndex:
         self._versions = {kind.name: kind.version for kind in self.kinds}
         self._home = collection.path / "indexes" / _folder_name(self._versions)
         self.folder = self._home
-        self._open_lock = FileLock(_beside(self._home, "open"), shared=True)
+        self._open_lock = FileLock(beside(self._home, "open"), shared=True)
         if not collection.database.read_only:
             with folder_errors_explained(collection.path):
                 self._home.parent.mkdir(exist_ok=True)
@@ -177,7 +176,7 @@ class TermIndex:
 
     @contextmanager
     def _write_lock(self) -> Iterator[None]:
-        with FileLock(_beside(self.folder, "write")) as lock:
+        with FileLock(beside(self.folder, "write")) as lock:
             if not lock.take(WRITER_PATIENCE_SECONDS):
                 raise CollectionBusyError(
                     f"{self._collection.path}: another process is building the index; "
@@ -287,11 +286,11 @@ class TermIndex:
         for other in self._home.parent.glob(f"{_PREFIX}*"):
             if other == self._home:
                 continue
-            with FileLock(_beside(other, "open")) as lock:
+            with FileLock(beside(other, "open")) as lock:
                 if lock.take():
                     shutil.rmtree(other, ignore_errors=True)
                     for kind in ("open", "write"):
-                        _beside(other, kind).unlink(missing_ok=True)
+                        beside(other, kind).unlink(missing_ok=True)
 
 
 def indexed_kinds(collection: Collection) -> list[str]:
@@ -345,7 +344,3 @@ def _link_files(home: Path, folder: Path) -> None:
 def _folder_name(versions: dict[str, str]) -> str:
     content = json.dumps([_FORMAT_VERSION, versions], sort_keys=True)
     return _PREFIX + hashlib.blake2b(content.encode(), digest_size=4).hexdigest()
-
-
-def _beside(folder: Path, kind: str) -> Path:
-    return folder.with_name(f".{folder.name}.{kind}")

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from labelkin.corpus.document import Document
 from labelkin.represent.kind import Analysis, TermKind
+from labelkin.store.collection import Collection
 
 logger = logging.getLogger(__name__)
 
@@ -63,7 +64,7 @@ class TermCache:
         Kinds that come from the same analysis are extracted together, and kept
         as they get ready: an interruption costs no more than a batch.
         """
-        digests = [_digest(document) for document in documents]
+        digests = [text_digest(document) for document in documents]
         found: dict[str, dict[bytes, list[str]]] = {kind.name: {} for kind in kinds}
         try:
             for kind in kinds:
@@ -161,6 +162,13 @@ class TermCache:
                 self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
 
 
+def open_term_cache(collection: Collection) -> TermCache:
+    """The cache of a collection."""
+    return TermCache(
+        collection.path / "cache" / "terms.sqlite", read_only=collection.database.read_only
+    )
+
+
 def _use_log(connection: sqlite3.Connection) -> None:
     """Switch to a write-ahead log; the switch does not wait for others by itself."""
     for attempt in range(_SWITCH_ATTEMPTS):
@@ -174,7 +182,8 @@ def _use_log(connection: sqlite3.Connection) -> None:
             return
 
 
-def _digest(document: Document) -> bytes:
+def text_digest(document: Document) -> bytes:
+    """What a text is known by in caches, whatever its document's id."""
     digest = hashlib.blake2b(digest_size=16)
     for part in (document.language or "", document.title, document.text):
         digest.update(part.encode("utf-8", "replace") + b"\x00")
