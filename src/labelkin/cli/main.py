@@ -11,6 +11,7 @@ from labelkin.cli import corpus, vocab
 from labelkin.cli.add import add
 from labelkin.cli.annotate import annotate
 from labelkin.cli.build import build
+from labelkin.cli.compare import compare_representations
 from labelkin.cli.console import set_up_logging
 from labelkin.cli.demo import demo
 from labelkin.cli.evaluation import evaluate, score
@@ -32,6 +33,7 @@ for verb in (init, add, remove, info, build, neighbours, suggest, annotate, tune
     app.command()(verb)
 app.command("eval")(evaluate)
 app.command()(score)
+app.command()(compare_representations)
 app.add_typer(vocab.app, name="vocab")
 app.add_typer(corpus.app, name="corpus")
 app.command()(demo)

@@ -34,7 +34,10 @@ def tune(
     format: CorpusFormat = None,
     json: Json = False,
 ) -> None:
-    """Sweep k, weighting, count and threshold over neighbours that are found once."""
+    """Sweep k, weighting, count and threshold over neighbours that are found once.
+
+    For representations that are fused, the way and the weights are chosen first.
+    """
     from labelkin.corpus import read_corpus
     from labelkin.evaluate import parse_measure
     from labelkin.exceptions import InputError
@@ -65,14 +68,21 @@ def tune(
                     "limit": 0,
                 },
             }
+            if representation is not None:
+                changes["representation"] = {"name": representation}
+            if (fusion := trials[0].fusion) is not None:
+                changes["fusion"] = {"method": fusion.method, "weights": list(fusion.weights)}
             update_config(indexer.collection.path / CONFIG_NAME, changes)
     if json:
-        print_json([_as_row(trial, asked.name) for trial in trials])
+        print_json([{**_as_row(trial, asked.name), **_fusion(trial)} for trial in trials])
     else:
         tell(f"{counted(len(trials), 'setting')} on {counted(len(documents), 'document')}:")
         rows = [[str(cell) for cell in _as_row(trial, asked.name).values()] for trial in trials]
         names = ["k", "weighting", "count", "threshold", asked.name]
         columns = [(name, name not in ("weighting", "count")) for name in names]
+        if trials and (fusion := trials[0].fusion) is not None:
+            weights = " ".join(f"{weight:g}" for weight in fusion.weights)
+            tell(f"Fused by {fusion.method} with weights {weights}.")
         print_table("", columns, rows[:_SHOWN])
     if write:
         tell(f"Wrote the best into {collection / CONFIG_NAME}.")
@@ -87,3 +97,9 @@ def _as_row(trial: Trial, measure: str) -> dict[str, object]:
         "threshold": settings.threshold,
         measure: round(trial.value, 4),
     }
+
+
+def _fusion(trial: Trial) -> dict[str, object]:
+    if trial.fusion is None:
+        return {}
+    return {"fusion": trial.fusion.method, "weights": trial.fusion.weights}

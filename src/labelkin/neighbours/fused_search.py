@@ -32,6 +32,11 @@ class FusedSearch(NeighbourSearch):
         """Bring all indexes up to date; the most documents that were new to one of them."""
         return max(search.build(progress) for search in self.searches)
 
+    def relearn(self) -> None:
+        """Have each representation learn anew."""
+        for search in self.searches:
+            search.relearn()
+
     def parts(
         self, documents: Sequence[Document], k: int, *, store_terms: bool = False
     ) -> list[Neighbours]:
@@ -55,9 +60,9 @@ class FusedSearch(NeighbourSearch):
         settings = self._collection.config.fusion
         parts = self.parts(documents, k, store_terms=store)
         fused = fuse(parts, k, settings.weights, settings.method, settings.rank_constant)
-        state = parts[0].fingerprint
-        print_of_all = self._fingerprint(state["generation"], state["token"])
-        return replace(fused, fingerprint=print_of_all)
+        found_in = parts[0].fingerprint
+        fingerprint = self._fingerprint(found_in["generation"], found_in["token"])
+        return replace(fused, fingerprint=fingerprint)
 
     def _fingerprint(self, generation: int, token: str) -> dict[str, Any]:
         settings = self._collection.config.fusion

@@ -40,6 +40,9 @@ class NeighbourSearch(Closing):
     def build(self, progress: BuildProgress | None = None) -> int:
         """Bring the index up to date; the number of documents that were new to it."""
 
+    def relearn(self) -> None:
+        """Learn anew from the collection what the representation learns from it, if anything."""
+
     def search(
         self,
         documents: Sequence[Document],

@@ -53,6 +53,10 @@ class VectorSearch(NeighbourSearch):
             self._searcher.save()
         return added
 
+    def relearn(self) -> None:
+        """Have the encoder learn from the collection as it is now."""
+        self._encoder.relearn()
+
     def _fingerprint(self, generation: int, token: str) -> dict[str, Any]:
         dense = self._collection.config.dense
         return {

@@ -35,6 +35,10 @@ class Encoder(Protocol):
         """Whether the encoder is still the one that its name means."""
         ...
 
+    def relearn(self) -> None:
+        """Learn anew, where the encoder is learned from the collection."""
+        ...
+
     def encode(self, documents: Sequence[Document]) -> Vectors:
         """A vector for each document; zeros for a text that says nothing."""
         ...

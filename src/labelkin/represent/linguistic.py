@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _ALGORITHM_VERSION = 1
 _BATCH = 64
 # Below this, starting processes takes longer than the work.
-_WORTH_PROCESSES = 4 * _BATCH
+_WORTH_PROCESSES = 8 * _BATCH
 
 CONTENT = frozenset({"NOUN", "PROPN", "VERB", "ADJ", "ADV", "X"})
 

@@ -114,7 +114,7 @@ class LsaEncoder:
         }
         model = LsaModel.load(self._folder)
         if model is None or model.about != self._about:
-            model = self.learn()
+            model = self._learn()
         self._model = model
         self._columns = {term: column for column, term in enumerate(model.terms)}
         self._directions = model.directions.astype(np.float32)
@@ -137,8 +137,11 @@ class LsaEncoder:
         vectors = np.asarray(matrix @ self._directions, dtype=np.float32)
         return normalised(vectors) if self._settings.normalise else vectors
 
-    def learn(self) -> LsaModel:
-        """Learn from the collection as it is now, and keep what was learned."""
+    def relearn(self) -> None:
+        """Learn from the collection as it is now; this encoder is not current any more then."""
+        self._learn()
+
+    def _learn(self) -> LsaModel:
         end = self._collection.generation().next_row
         step = max(1, -(-end // _MOST_DOCUMENTS))
         every: list[list[str]] = []

@@ -47,6 +47,9 @@ class TransformerEncoder:
         """Always: a model that changes has another name or path."""
         return True
 
+    def relearn(self) -> None:
+        """Nothing: the model is not learned here."""
+
     def encode(self, documents: Sequence[Document]) -> Vectors:
         """What the model makes of each text, cut at the maximum length."""
         model = _model(self.name, self._settings.max_length)

@@ -38,6 +38,9 @@ class WordLlamaEncoder:
         """Always: the model is fixed."""
         return True
 
+    def relearn(self) -> None:
+        """Nothing: the model is not learned here."""
+
     def encode(self, documents: Sequence[Document]) -> Vectors:
         """The mean of the vectors of each text's tokens."""
         vectors = np.zeros((len(documents), _DIMENSIONS), dtype=np.float32)
