@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from labelkin.corpus import Document
 from labelkin.demo import demo_documents
+from labelkin.exceptions import MissingExtraError
 from labelkin.indexer import Indexer
 from labelkin.neighbours.vector_file import VectorFile
 from labelkin.neighbours.vector_searcher import VectorSearcher
@@ -115,6 +117,25 @@ def test_changes_are_seen_by_the_next_search_of_anyone(indexer: Indexer) -> None
         indexer.add([Document("bare", query.title, query.body, language="en")])
         assert "bare" not in lsa(other, query)[0]
         assert lsa(indexer, query) == lsa(other, query)
+
+
+@pytest.mark.parametrize("built", [False, True])
+def test_a_collection_that_is_only_read(indexer: Indexer, built: bool) -> None:
+    query = Document("q", next(iter(demo_documents(1))).text, language="en")
+    if built:
+        indexer.build("lsa")
+        indexer.add([Document("new", query.title, labels=("X",), language="en")])
+    folder = indexer.collection.path
+    before = {path for path in folder.rglob("*") if "sqlite" not in path.name}
+    with Indexer.open(folder, read_only=True) as reader:
+        assert ("new" in lsa(reader, query)[0][:2]) is built
+    assert {path for path in folder.rglob("*") if "sqlite" not in path.name} == before
+
+
+def test_without_faiss(indexer: Indexer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'labelkin\[dense\]'"):
+        indexer.build("wordllama")
 
 
 def test_an_interrupted_build_goes_on(indexer: Indexer, monkeypatch: pytest.MonkeyPatch) -> None:

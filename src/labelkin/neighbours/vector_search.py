@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,7 +15,7 @@ from labelkin.exceptions import CollectionBusyError
 from labelkin.neighbours.neighbours import NOBODY, Neighbours
 from labelkin.neighbours.search import BuildProgress, NeighbourSearch
 from labelkin.neighbours.vector_index import VectorCache, VectorIndex
-from labelkin.neighbours.vector_searcher import VectorSearcher
+from labelkin.neighbours.vector_searcher import VectorSearcher, load_faiss
 from labelkin.represent.encoder import open_encoder
 from labelkin.store.collection import Collection
 
@@ -27,6 +28,8 @@ class VectorSearch(NeighbourSearch):
     def __init__(self, collection: Collection, encoder: str) -> None:
         super().__init__(collection)
         self._name = encoder
+        threads = self._settings.threads or os.cpu_count() or 1
+        load_faiss().omp_set_num_threads(threads)
         self._open()
 
     def _open(self) -> None:
@@ -48,7 +51,8 @@ class VectorSearch(NeighbourSearch):
         if not self._encoder.is_current():
             self._open()
         added = self._index.catch_up(progress)
-        if added and self._collection.config.dense.index != "flat":
+        approximate = self._collection.config.dense.index != "flat"
+        if added and approximate and not self._collection.database.read_only:
             self._refresh()
             self._searcher.save()
         return added

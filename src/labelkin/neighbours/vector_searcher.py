@@ -95,9 +95,7 @@ class VectorSearcher:
         """Keep an approximate index on disk, since it takes long to build."""
         if self._path is None or self._index is None or self._kind == "flat":
             return
-        import faiss
-
-        content = faiss.serialize_index(self._index)
+        content = load_faiss().serialize_index(self._index)
         with atomic_file(self._path) as file:
             file.write(content.tobytes())
 
@@ -132,7 +130,7 @@ class VectorSearcher:
         return np.asarray(np.clip(values, 0, 1), dtype=np.float32)
 
     def _build(self) -> None:
-        faiss = _faiss()
+        faiss = load_faiss()
         width = self._vectors.shape[1]
         euclidean = self._settings.metric == "l2"
         metric = faiss.METRIC_L2 if euclidean else faiss.METRIC_INNER_PRODUCT
@@ -174,13 +172,13 @@ class VectorSearcher:
         return np.ascontiguousarray(vectors)
 
     def _inner(self) -> Any:
-        return _faiss().downcast_index(self._index.index)
+        return load_faiss().downcast_index(self._index.index)
 
     def _load(self) -> None:
         """Take the index that was kept, if it is one of these vectors."""
         if self._path is None or self._kind == "flat" or not self._path.exists():
             return
-        faiss = _faiss()
+        faiss = load_faiss()
         try:
             index = faiss.deserialize_index(np.frombuffer(self._path.read_bytes(), np.uint8))
         except (RuntimeError, OSError):
@@ -202,7 +200,8 @@ def _lengths(vectors: npt.NDArray[np.float16]) -> npt.NDArray[np.float32]:
     return lengths
 
 
-def _faiss() -> Any:
+def load_faiss() -> Any:
+    """The module, or the line that installs it."""
     try:
         import faiss
     except ImportError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
@@ -53,8 +54,13 @@ class WordLlamaEncoder:
 
 @lru_cache(maxsize=2)
 def _model(max_length: int) -> Any:
+    # Importing it sets up logging for the whole program, which is not its to do.
+    root = logging.getLogger()
+    level, handlers = root.level, list(root.handlers)
     import wordllama
 
+    root.setLevel(level)
+    root.handlers[:] = handlers
     folder = Path(wordllama.__file__).parent
     model = wordllama.WordLlama.load(dim=_DIMENSIONS, cache_dir=folder, disable_download=True)
     if max_length:
