@@ -36,9 +36,12 @@ def test_reciprocal_ranks() -> None:
 
 
 def test_weighted_distances() -> None:
-    fused = fuse([ONE, TWO], 3, [3, 1], "distance")
-    assert fused.rows.tolist() == [[7, 3, 5]]
-    assert fused.distances()[0] == pytest.approx([0.225, 0.25, 0.775], abs=1e-6)
+    fused = fuse([ONE, TWO], 3, [2, 1], "distance")
+    assert fused.rows.tolist() == [[3, 7, 9]]
+    assert fused.distances()[0] == pytest.approx([1 / 9, 1 / 6, 3 / 4], abs=1e-6)
+    alone = fuse([found([4, -1], [0.2, 0]), found([-1, -1], [0, 0])], 2, [1, 1], "distance")
+    assert alone.rows.tolist() == [[4, -1]]
+    assert alone.distances()[0].tolist() == [0.5, 1]
 
 
 def test_ties_go_by_row_and_weights_must_fit() -> None:

@@ -26,9 +26,10 @@ def fuse(
 
     `rank` scores a neighbour with the sum of weight / (constant + rank) over
     the sets that have it (reciprocal rank fusion, Cormack et al. 2009);
-    `distance` with the weighted mean of 1 − d, where d is the distance `self`,
-    and 1 in a set that does not have it. A neighbour that is first, or at
-    distance 0, in all of them is at distance 0.
+    `distance` with the weighted mean of 1 − d, where d is the distance in a set
+    stretched from 0 for its nearest to 1 for its farthest, since no two
+    representations use the range alike, and 1 in a set that does not have it.
+    A neighbour that is first in all of them is at distance 0.
     """
     if weights and len(weights) != len(parts):
         raise ConfigError(
@@ -67,6 +68,18 @@ def _values(
     part: Neighbours, method: FusionMethod, rank_constant: float
 ) -> npt.NDArray[np.float64]:
     if method == "distance":
-        return np.asarray(1 - part.distances("self"), dtype=np.float64)
+        return _stretched(part)
     ranks = np.arange(1, part.k + 1)
     return np.broadcast_to(1 / (rank_constant + ranks), part.rows.shape)
+
+
+def _stretched(part: Neighbours) -> npt.NDArray[np.float64]:
+    """Similarities from 1 for the nearest to 0 for the farthest of each document."""
+    near = np.asarray(1 - part.distances("self"), dtype=np.float64)
+    there = part.rows != NOBODY
+    highest = near.max(axis=1, keepdims=True, initial=0.0)
+    lowest = near.min(axis=1, keepdims=True, initial=1.0, where=there)
+    spread = highest - lowest
+    values = there.astype(np.float64)
+    np.divide(near - lowest, spread, out=values, where=spread > 0)
+    return values

@@ -134,8 +134,8 @@ class FusionSection(Section):
     method: Literal["rank", "distance"] = Field(
         default="rank",
         description='"rank" adds weight / (rank_constant + rank) over the lists (reciprocal rank '
-        'fusion); "distance" takes the weighted mean of the distances, 1 where a list has not '
-        "found a document.",
+        'fusion); "distance" takes the weighted mean of the distances, each stretched from 0 for '
+        "the nearest of its list to 1 for the farthest, and 1 where a list lacks a document.",
     )
     weights: list[float] = Field(
         default=[],
