@@ -76,7 +76,7 @@ def _values(
 def _stretched(part: Neighbours) -> npt.NDArray[np.float64]:
     """Similarities from 1 for the nearest to 0 for the farthest of each document."""
     near = np.asarray(1 - part.distances("self"), dtype=np.float64)
-    there = part.rows != NOBODY
+    there: npt.NDArray[np.bool_] = part.rows != NOBODY
     highest = near.max(axis=1, keepdims=True, initial=0.0)
     lowest = near.min(axis=1, keepdims=True, initial=1.0, where=there)
     spread = highest - lowest
