@@ -35,9 +35,7 @@ from measure import measure
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT.parent / "shared" / "data"
-SPARSE = (
-    "stems lemmas nps deps ners keywords multi all stems+nps stems+lemmas stems+keywords"
-).split()
+SPARSE = "stems lemmas nps deps ners keywords multi all stems+nps stems+nps+deps".split()
 DENSE = ["lsa", "wordllama"]
 SPLITS = ("dev", "test", "l1000")
 MEASURES = [parse_measure(name) for name in "MiF MiP MiR P@5 P@10 nDCG@5 nDCG@10".split()]
