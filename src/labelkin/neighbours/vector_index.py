@@ -60,11 +60,13 @@ class VectorIndex:
             return 0
         if self._collection.database.read_only:
             self.stored = self._read()
+            if self._is_lost():
+                self.stored = StoredVectors(self.stored.keys[:0], self.stored.vectors[:0])
             return 0 if self._reflects(generation) else self._catch_up_in_memory(generation)
         with self._write_lock(), folder_errors_explained(self._collection.path):
             self.stored = self._read()
             generation = self._collection.generation()
-            if self.stored.note and not self._collection.knows(self.generation, self.token):
+            if self._is_lost():
                 logger.warning("%s: the database has gone another way", self.folder)
                 self._file.clear()
                 self.stored = self._file.read()
@@ -125,6 +127,11 @@ class VectorIndex:
 
     def _reflects(self, generation: Generation) -> bool:
         return dict(self.stored.note) == self._note(generation, generation.next_row)
+
+    def _is_lost(self) -> bool:
+        """Whether the vectors are of a past that the database does not know."""
+        known = self._collection.knows(self.generation, self.token)
+        return bool(self.stored.note) and not known
 
     def _read(self) -> StoredVectors:
         found = self._file.read()
