@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from labelkin.exceptions import ConfigError
+from labelkin.represent.encoder import ENCODERS
 from labelkin.represent.kind import TermKind
 from labelkin.store.config import RepresentationSection
 
@@ -53,8 +54,11 @@ def make_representation(name: str, settings: RepresentationSection) -> Represent
     parts: set[str] = set()
     for part in (part.strip() for part in name.split("+")):
         if part not in KINDS and part not in UNIONS:
-            known = ", ".join((*KINDS, *UNIONS))
-            raise ConfigError(f"no representation {part!r}; known: {known}")
+            known = ", ".join((*KINDS, *UNIONS, *ENCODERS))
+            raise ConfigError(
+                f"no representation {part!r}; known: {known}, and sentence-transformers models "
+                "by a name or path with a slash"
+            )
         parts.update(UNIONS.get(part, (part,)))
     names = sorted(parts)
     return Representation("+".join(names), tuple(KINDS[part](part, settings) for part in names))
