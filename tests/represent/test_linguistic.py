@@ -8,8 +8,10 @@ import pytest
 from labelkin.corpus import Document
 from labelkin.exceptions import MissingExtraError
 from labelkin.indexer import Indexer
+from labelkin.represent import make_representation
 from labelkin.represent.language_model import find_language_model, load_language_model
 from labelkin.represent.linguistic import LinguisticAnalysis
+from labelkin.store.config import RepresentationSection
 
 pytest.importorskip("spacy")
 try:
@@ -128,6 +130,13 @@ def test_a_model_that_is_not_installed_gives_its_install_line() -> None:
         LinguisticAnalysis("de_core_news_sm").version("lemmas")
     with pytest.raises(MissingExtraError, match="scispacy"):
         find_language_model("en_core_sci_lg")
+
+
+def test_names_for_several_kinds() -> None:
+    section = RepresentationSection()
+    assert make_representation("multi", section).name == "keywords+ners+nps"
+    assert make_representation("all", section).name == "deps+keywords+lemmas+ners+nps+stems"
+    assert make_representation("multi+stems", section).name == "keywords+ners+nps+stems"
 
 
 def test_kinds_do_not_collide_in_the_index(tmp_path: Path) -> None:
