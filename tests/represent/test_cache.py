@@ -7,21 +7,32 @@ from pathlib import Path
 import pytest
 
 from labelkin.corpus import Document
-from labelkin.represent import TermCache
+from labelkin.represent import TermCache, TermKind
 
 
 class Words:
-    """A kind of term that counts how often it is asked."""
-
-    name = "words"
+    """An analysis that counts how often it is asked."""
 
     def __init__(self, version: str = "1") -> None:
         self.version = version
         self.asked = 0
 
-    def extract(self, documents: Sequence[Document]) -> list[list[str]]:
-        self.asked += len(documents)
-        return [document.text.split() for document in documents]
+    def kinds(self, *names: str) -> list[TermKind]:
+        return [TermKind(name, self.version, self) for name in names]
+
+    def analyse(
+        self, documents: Sequence[Document], kinds: Sequence[str]
+    ) -> Iterator[list[list[str]]]:
+        for document in documents:
+            self.asked += 1
+            words = document.text.split()
+            yield [words if kind == "words" else [word.upper() for word in words] for kind in kinds]
+
+
+def terms(
+    cache: TermCache, words: Words, documents: Sequence[Document], *, store: bool = True
+) -> list[list[str]]:
+    return cache.terms(words.kinds("words"), documents, store=store)["words"]
 
 
 DOCUMENTS = [Document("1", "a b"), Document("2", "c"), Document("3", "a b"), Document("4")]
@@ -42,30 +53,61 @@ def cache(path: Path) -> Iterator[TermCache]:
 
 def test_no_text_is_analysed_twice(cache: TermCache, path: Path) -> None:
     words = Words()
-    assert cache.terms(words, DOCUMENTS) == TERMS
+    assert terms(cache, words, DOCUMENTS) == TERMS
     assert words.asked == 3
-    assert cache.terms(words, DOCUMENTS) == TERMS
+    assert terms(cache, words, DOCUMENTS) == TERMS
     again = TermCache(path)
-    assert again.terms(words, DOCUMENTS) == TERMS
+    assert terms(again, words, DOCUMENTS) == TERMS
     again.close()
     assert words.asked == 3
 
 
+def test_kinds_of_one_analysis_are_extracted_together(cache: TermCache) -> None:
+    words = Words()
+    capitals = [[word.upper() for word in one] for one in TERMS]
+    assert cache.terms(words.kinds("words", "capitals"), DOCUMENTS) == {
+        "words": TERMS,
+        "capitals": capitals,
+    }
+    assert words.asked == 3
+    more = [*DOCUMENTS, Document("5", "d")]
+    assert cache.terms(words.kinds("words"), more)["words"] == [*TERMS, ["d"]]
+    assert words.asked == 4
+    assert cache.terms(words.kinds("words", "capitals"), more)["capitals"] == [*capitals, ["D"]]
+    assert words.asked == 5
+
+
+def test_what_was_ready_before_an_interruption_is_kept(cache: TermCache) -> None:
+    class Interrupted(Words):
+        def analyse(
+            self, documents: Sequence[Document], kinds: Sequence[str]
+        ) -> Iterator[list[list[str]]]:
+            yield from super().analyse(documents[:130], kinds)
+            raise KeyboardInterrupt
+
+    many = [Document(str(number), f"word{number}") for number in range(200)]
+    with pytest.raises(KeyboardInterrupt):
+        terms(cache, Interrupted(), many)
+    words = Words()
+    terms(cache, words, many)
+    assert words.asked == 72
+
+
 def test_language_title_and_version_matter(cache: TermCache) -> None:
     words = Words()
-    cache.terms(words, [Document("1", "a b")])
-    cache.terms(words, [Document("1", "a b", language="de")])
-    cache.terms(words, [Document("1", body="a b")])
+    terms(cache, words, [Document("1", "a b")])
+    terms(cache, words, [Document("1", "a b", language="de")])
+    terms(cache, words, [Document("1", body="a b")])
     assert words.asked == 3
     newer = Words("2")
-    cache.terms(newer, [Document("1", "a b")])
+    terms(cache, newer, [Document("1", "a b")])
     assert newer.asked == 1
 
 
 def test_nothing_is_kept_unless_wanted(cache: TermCache) -> None:
     words = Words()
     for _ in range(2):
-        assert cache.terms(words, DOCUMENTS, store=False) == TERMS
+        assert terms(cache, words, DOCUMENTS, store=False) == TERMS
     assert words.asked == 6
 
 
@@ -73,7 +115,7 @@ def test_a_damaged_file_is_no_obstacle(path: Path, caplog: pytest.LogCaptureFixt
     path.parent.mkdir()
     path.write_bytes(b"not a database at all" * 100)
     cache = TermCache(path)
-    assert cache.terms(Words(), DOCUMENTS) == TERMS
+    assert terms(cache, Words(), DOCUMENTS) == TERMS
     cache.close()
     assert "terms are not cached" in caplog.messages[0]
     assert not path.exists()
@@ -81,16 +123,16 @@ def test_a_damaged_file_is_no_obstacle(path: Path, caplog: pytest.LogCaptureFixt
 
 def test_without_permission_to_write(path: Path) -> None:
     cache = TermCache(path, read_only=True)
-    assert cache.terms(Words(), DOCUMENTS) == TERMS
+    assert terms(cache, Words(), DOCUMENTS) == TERMS
     assert not path.exists()
 
 
 def test_an_entry_that_cannot_be_read_is_made_anew(cache: TermCache, path: Path) -> None:
     words = Words()
-    cache.terms(words, DOCUMENTS)
+    terms(cache, words, DOCUMENTS)
     connection = sqlite3.connect(path)
     connection.execute("UPDATE terms SET terms = x'00'")
     connection.commit()
     connection.close()
-    assert cache.terms(words, DOCUMENTS) == TERMS
+    assert terms(cache, words, DOCUMENTS) == TERMS
     assert words.asked == 6

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from labelkin.cli.console import counted, print_json, seconds_text, tell
 from labelkin.cli.options import CollectionPath, Json, RepresentationName
@@ -15,7 +17,12 @@ if TYPE_CHECKING:
 
 
 def build(
-    collection: CollectionPath, representation: RepresentationName = None, json: Json = False
+    collection: CollectionPath,
+    representation: RepresentationName = None,
+    relearn: Annotated[
+        bool, typer.Option("--relearn", help="Have lsa learn from the collection as it is now.")
+    ] = False,
+    json: Json = False,
 ) -> None:
     """Build what is missing of the index; searching does so too, this does it beforehand."""
     from labelkin.indexer import Indexer
@@ -24,7 +31,7 @@ def build(
     with Indexer.open(collection) as indexer:
         if indexer.collection.database.read_only:
             raise CollectionReadOnlyError(f"{collection}: the collection cannot be written to")
-        added = build_with_progress(indexer, representation)
+        added = build_with_progress(indexer, representation, relearn=relearn)
         kinds = indexer.info().indexes
     seconds = time.monotonic() - started
     if json:
@@ -36,9 +43,13 @@ def build(
         tell("Nothing to do: all documents with labels are indexed.")
 
 
-def build_with_progress(indexer: Indexer, representation: str | None) -> int:
+def build_with_progress(
+    indexer: Indexer, representation: str | None, *, relearn: bool = False
+) -> int:
     """Bring the index up to date under a progress bar."""
     with meter("Indexing", indexer.collection.generation().next_row) as bar:
         return indexer.build(
-            representation, progress=lambda done, _: bar.update(done, f"{done:,} documents")
+            representation,
+            relearn=relearn,
+            progress=lambda done, _: bar.update(done, f"{done:,} documents"),
         )

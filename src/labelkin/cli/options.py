@@ -45,7 +45,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 RepresentationName = Annotated[
     str | None,
     typer.Option(
-        "--representation", help="Kinds of terms, joined with +. Default: as labelkin.toml says."
+        "--representation",
+        help="Kinds of terms joined with +, an encoder, or several of these joined with commas. "
+        "Default: as labelkin.toml says.",
     ),
 ]
 _METHODS = (

@@ -38,7 +38,10 @@ def tune(
     format: CorpusFormat = None,
     json: Json = False,
 ) -> None:
-    """Sweep a method's settings over neighbours that are found once."""
+    """Sweep a method's settings over neighbours that are found once.
+
+    For representations that are fused, the way and the weights are chosen first.
+    """
     from labelkin.corpus import read_corpus
     from labelkin.evaluate import parse_measure
     from labelkin.exceptions import InputError
@@ -61,14 +64,22 @@ def tune(
             )
         best = trials[0].settings
         if write:
-            update_config(indexer.collection.path / CONFIG_NAME, _as_config(best))
+            changes = _as_config(best)
+            if representation is not None:
+                changes["representation"] = {"name": representation}
+            if (fusion := trials[0].fusion) is not None:
+                changes["fusion"] = {"method": fusion.method, "weights": list(fusion.weights)}
+            update_config(indexer.collection.path / CONFIG_NAME, changes)
     if json:
-        print_json([_as_row(trial, asked.name) for trial in trials])
+        print_json([{**_as_row(trial, asked.name), **_fusion(trial)} for trial in trials])
     else:
         tell(f"{counted(len(trials), 'setting')} on {counted(len(documents), 'document')}:")
         rows = [[str(cell) for cell in _as_row(trial, asked.name).values()] for trial in trials]
         names = list(_as_row(trials[0], asked.name))
         columns = [(name, name not in _WORDS) for name in names]
+        if (fusion := trials[0].fusion) is not None:
+            weights = " ".join(f"{weight:g}" for weight in fusion.weights)
+            tell(f"Fused by {fusion.method} with weights {weights}.")
         print_table("", columns, rows[:_SHOWN])
     if write:
         tell(f"Wrote the best into {collection / CONFIG_NAME}.")
@@ -121,3 +132,9 @@ def _as_config(best: Settings) -> dict[str, dict[str, object]]:
         },
         "suggest": {"limit": 0},
     }
+
+
+def _fusion(trial: Trial) -> dict[str, object]:
+    if trial.fusion is None:
+        return {}
+    return {"fusion": trial.fusion.method, "weights": trial.fusion.weights}

@@ -25,6 +25,7 @@ _HOMES = {
     "tune": ("tune", "tune"),
     "eval": ("evaluation", "evaluate"),
     "score": ("evaluation", "score"),
+    "compare-representations": ("compare", "compare_representations"),
     "demo": ("demo", "demo"),
     "vocab": ("vocab", "app"),
     "corpus": ("corpus", "app"),

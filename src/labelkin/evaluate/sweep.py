@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
 from labelkin.evaluate.evaluation import Evaluation
 from labelkin.evaluate.measure import Measure
+from labelkin.neighbours.fusion import FusionMethod, fuse
 from labelkin.neighbours.neighbours import DISTANCES, Neighbours
 from labelkin.scoring.cut import COUNT_SCHEMES
 from labelkin.scoring.knn import Knn
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 KS = (5, 10, 20, 30, 50, 100)
+# In how many parts a weight is divided, by the number of representations.
+_WEIGHT_STEPS = {2: 20, 3: 10, 4: 5}
 THRESHOLDS = tuple(np.round(np.arange(0.05, 1.0001, 0.05), 2).tolist())
 SHARES = tuple(np.round(np.arange(0.0, 1.0001, 0.1), 2).tolist())
 
@@ -32,11 +35,20 @@ Base = tuple[Method, list[tuple[Method, Settings]]]
 
 
 @dataclass(frozen=True, slots=True)
+class Fusion:
+    """A way to fuse the neighbours of several representations."""
+
+    method: FusionMethod
+    weights: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Trial:
     """Settings and how well they did."""
 
     settings: Settings
     value: float
+    fusion: Fusion | None = None
 
 
 def sweep(
@@ -114,3 +126,33 @@ def _cuts(base: ScorerSettings, thresholds: Sequence[float]) -> Iterator[ScorerS
         yield replace(base, count=count, threshold=0.0)
     for threshold in thresholds:
         yield replace(base, count=None, threshold=threshold)
+
+
+def sweep_fusion(
+    method: Method,
+    settings: Settings,
+    parts: Sequence[Neighbours],
+    gold: csr_matrix[Any],
+    measure: Measure,
+    rank_constant: float,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Trial]:
+    """Both ways to fuse with weights from a grid, at the given settings, best first."""
+    trials: list[Trial] = []
+    grid = _weights(len(parts), _WEIGHT_STEPS.get(len(parts), len(parts)))
+    combinations = list(product(get_args(FusionMethod), grid))
+    for number, (way, weights) in enumerate(combinations, start=1):
+        found = fuse(parts, settings.k, weights, way, rank_constant)
+        ranked = method.rank(found)
+        evaluation = Evaluation(gold, method.cut(found, ranked), ranked)
+        trials.append(Trial(settings, measure.value(evaluation), Fusion(way, weights)))
+        if progress is not None:
+            progress(number, len(combinations))
+    return sorted(trials, key=lambda trial: -trial.value)
+
+
+def _weights(parts: int, steps: int) -> list[tuple[float, ...]]:
+    """All ways to divide 1 among the parts, in steps; equal weights first."""
+    whole = [shares for shares in product(range(steps + 1), repeat=parts) if sum(shares) == steps]
+    whole.sort(key=lambda shares: max(shares) - min(shares))
+    return [tuple(round(share / steps, 4) for share in shares) for shares in whole]

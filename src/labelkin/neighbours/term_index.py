@@ -17,15 +17,15 @@ import json
 import logging
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from labelkin.atomic import atomic_text
 from labelkin.corpus.document import Document
-from labelkin.exceptions import CollectionBusyError
+from labelkin.exceptions import CollectionBusyError, MissingExtraError
 from labelkin.neighbours.engine import (
     KEY,
     ROW,
@@ -33,13 +33,14 @@ from labelkin.neighbours.engine import (
     engine_errors_explained,
     open_index,
 )
+from labelkin.neighbours.search import BuildProgress
 from labelkin.represent.cache import TermCache
 from labelkin.represent.kind import TermKind
 from labelkin.represent.representation import KINDS, Representation, make_representation
 from labelkin.store.collection import Collection, Generation
 from labelkin.store.database import WRITER_PATIENCE_SECONDS
 from labelkin.store.folder import folder_errors_explained
-from labelkin.store.locks import FileLock
+from labelkin.store.locks import FileLock, beside
 
 if TYPE_CHECKING:
     import tantivy
@@ -54,8 +55,6 @@ _LINK_ATTEMPTS = 5
 # Larger means fewer segments after a build, and faster searches.
 _WRITER_BYTES = 256_000_000
 _LITTLE_WRITER_BYTES = 30_000_000
-
-BuildProgress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +86,7 @@ class TermIndex:
         self._versions = {kind.name: kind.version for kind in self.kinds}
         self._home = collection.path / "indexes" / _folder_name(self._versions)
         self.folder = self._home
-        self._open_lock = FileLock(_beside(self._home, "open"), shared=True)
+        self._open_lock = FileLock(beside(self._home, "open"), shared=True)
         if not collection.database.read_only:
             with folder_errors_explained(collection.path):
                 self._home.parent.mkdir(exist_ok=True)
@@ -177,7 +176,7 @@ class TermIndex:
 
     @contextmanager
     def _write_lock(self) -> Iterator[None]:
-        with FileLock(_beside(self.folder, "write")) as lock:
+        with FileLock(beside(self.folder, "write")) as lock:
             if not lock.take(WRITER_PATIENCE_SECONDS):
                 raise CollectionBusyError(
                     f"{self._collection.path}: another process is building the index; "
@@ -271,7 +270,7 @@ class TermIndex:
         import tantivy
 
         texts = [document for _, document in page]
-        terms = {kind.name: self._cache.terms(kind, texts) for kind in self.kinds}
+        terms = self._cache.terms(self.kinds, texts)
         for number, (row, _) in enumerate(page):
             document = tantivy.Document()
             document.add_integer(ROW, row)
@@ -287,11 +286,11 @@ class TermIndex:
         for other in self._home.parent.glob(f"{_PREFIX}*"):
             if other == self._home:
                 continue
-            with FileLock(_beside(other, "open")) as lock:
+            with FileLock(beside(other, "open")) as lock:
                 if lock.take():
                     shutil.rmtree(other, ignore_errors=True)
                     for kind in ("open", "write"):
-                        _beside(other, kind).unlink(missing_ok=True)
+                        beside(other, kind).unlink(missing_ok=True)
 
 
 def indexed_kinds(collection: Collection) -> list[str]:
@@ -305,9 +304,11 @@ def _kinds_to_index(collection: Collection, wanted: Representation) -> tuple[Ter
     for state in _states(collection):
         for name, version in state.kinds.items():
             if name not in kinds and name in KINDS:
-                (kind,) = make_representation(name, collection.config.representation).kinds
-                if kind.version == version:
-                    kinds[name] = kind
+                # A kind whose model is gone is not kept up.
+                with suppress(MissingExtraError):
+                    (kind,) = make_representation(name, collection.config.representation).kinds
+                    if kind.version == version:
+                        kinds[name] = kind
     return tuple(kinds[name] for name in sorted(kinds))
 
 
@@ -343,7 +344,3 @@ def _link_files(home: Path, folder: Path) -> None:
 def _folder_name(versions: dict[str, str]) -> str:
     content = json.dumps([_FORMAT_VERSION, versions], sort_keys=True)
     return _PREFIX + hashlib.blake2b(content.encode(), digest_size=4).hexdigest()
-
-
-def _beside(folder: Path, kind: str) -> Path:
-    return folder.with_name(f".{folder.name}.{kind}")

@@ -15,10 +15,12 @@ import time
 import zlib
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 
 from labelkin.corpus.document import Document
-from labelkin.represent.kind import TermKind
+from labelkin.represent.kind import Analysis, TermKind
+from labelkin.store.collection import Collection
 
 logger = logging.getLogger(__name__)
 
@@ -31,6 +33,7 @@ CREATE TABLE IF NOT EXISTS kinds (
 );
 """
 _LOOKUP = 500
+_KEPT_AT_ONCE = 128
 _SWITCH_ATTEMPTS = 100
 
 
@@ -54,26 +57,39 @@ class TermCache:
             self._connection = None
 
     def terms(
-        self, kind: TermKind, documents: Sequence[Document], *, store: bool = True
-    ) -> list[list[str]]:
-        """The terms of each document; with `store`, new ones are kept for the next time."""
-        found: dict[bytes, list[str]] = {}
-        digests = [_digest(document) for document in documents]
+        self, kinds: Sequence[TermKind], documents: Sequence[Document], *, store: bool = True
+    ) -> dict[str, list[list[str]]]:
+        """For each kind the terms of each document; with `store`, new ones are kept.
+
+        Kinds that come from the same analysis are extracted together, and kept
+        as they get ready: an interruption costs no more than a batch.
+        """
+        digests = [text_digest(document) for document in documents]
+        found: dict[str, dict[bytes, list[str]]] = {kind.name: {} for kind in kinds}
         try:
-            found = self._look_up(kind, digests)
+            for kind in kinds:
+                found[kind.name] = self._look_up(kind, digests)
         except sqlite3.Error as error:
             self._give_up(error)
-        missing = {
-            digest: document
-            for digest, document in zip(digests, documents, strict=True)
-            if digest not in found
-        }
-        if missing:
-            fresh = dict(zip(missing, kind.extract(list(missing.values())), strict=True))
-            found.update(fresh)
-            if store:
-                self._keep(kind, fresh)
-        return [found[digest] for digest in digests]
+        analyses: dict[Analysis, list[TermKind]] = {}
+        for kind in kinds:
+            if any(digest not in found[kind.name] for digest in digests):
+                analyses.setdefault(kind.analysis, []).append(kind)
+        for analysis, together in analyses.items():
+            missing = {
+                digest: document
+                for digest, document in zip(digests, documents, strict=True)
+                if any(digest not in found[kind.name] for kind in together)
+            }
+            ready = analysis.analyse(list(missing.values()), [kind.name for kind in together])
+            pairs = zip(missing, ready, strict=True)
+            while batch := list(islice(pairs, _KEPT_AT_ONCE)):
+                for place, kind in enumerate(together):
+                    fresh = {digest: terms[place] for digest, terms in batch}
+                    found[kind.name].update(fresh)
+                    if store:
+                        self._keep(kind, fresh)
+        return {name: [by_text[digest] for digest in digests] for name, by_text in found.items()}
 
     def _open(self) -> sqlite3.Connection | None:
         if self._read_only:
@@ -146,6 +162,13 @@ class TermCache:
                 self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
 
 
+def open_term_cache(collection: Collection) -> TermCache:
+    """The cache of a collection."""
+    return TermCache(
+        collection.path / "cache" / "terms.sqlite", read_only=collection.database.read_only
+    )
+
+
 def _use_log(connection: sqlite3.Connection) -> None:
     """Switch to a write-ahead log; the switch does not wait for others by itself."""
     for attempt in range(_SWITCH_ATTEMPTS):
@@ -159,7 +182,8 @@ def _use_log(connection: sqlite3.Connection) -> None:
             return
 
 
-def _digest(document: Document) -> bytes:
+def text_digest(document: Document) -> bytes:
+    """What a text is known by in caches, whatever its document's id."""
     digest = hashlib.blake2b(digest_size=16)
     for part in (document.language or "", document.title, document.text):
         digest.update(part.encode("utf-8", "replace") + b"\x00")

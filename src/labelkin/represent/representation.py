@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from labelkin.exceptions import ConfigError
+from labelkin.represent.encoder import ENCODERS
 from labelkin.represent.kind import TermKind
 from labelkin.store.config import RepresentationSection
 
@@ -22,19 +23,42 @@ class Representation:
         return {kind.name: kind.version for kind in self.kinds}
 
 
-def _stems(settings: RepresentationSection) -> TermKind:
+def _stems(name: str, settings: RepresentationSection) -> TermKind:
     from labelkin.represent.stems import Stems
 
-    return Stems(settings.title_weight)
+    stems = Stems(settings.title_weight)
+    return TermKind(name, stems.version, stems)
 
 
-KINDS: Mapping[str, Callable[[RepresentationSection], TermKind]] = {"stems": _stems}
+def _linguistic(name: str, settings: RepresentationSection) -> TermKind:
+    from labelkin.represent.linguistic import LinguisticAnalysis
+
+    analysis = LinguisticAnalysis(settings.spacy_model, settings.title_weight, settings.processes)
+    return TermKind(name, analysis.version(name), analysis)
+
+
+KINDS: Mapping[str, Callable[[str, RepresentationSection], TermKind]] = {
+    "stems": _stems,
+    "lemmas": _linguistic,
+    "nps": _linguistic,
+    "deps": _linguistic,
+    "ners": _linguistic,
+    "keywords": _linguistic,
+}
+# Names for several kinds together; the paper's.
+UNIONS = {"multi": ("ners", "nps", "keywords"), "all": tuple(KINDS)}
 
 
 def make_representation(name: str, settings: RepresentationSection) -> Representation:
     """The representation that `name` means; the order of joined kinds does not matter."""
-    parts = sorted({part.strip() for part in name.split("+")})
-    for part in parts:
-        if part not in KINDS:
-            raise ConfigError(f"no representation {part!r}; known: {', '.join(KINDS)}")
-    return Representation("+".join(parts), tuple(KINDS[part](settings) for part in parts))
+    parts: set[str] = set()
+    for part in (part.strip() for part in name.split("+")):
+        if part not in KINDS and part not in UNIONS:
+            known = ", ".join((*KINDS, *UNIONS, *ENCODERS))
+            raise ConfigError(
+                f"no representation {part!r}; known: {known}, and sentence-transformers models "
+                "by a name or path with a slash"
+            )
+        parts.update(UNIONS.get(part, (part,)))
+    names = sorted(parts)
+    return Representation("+".join(names), tuple(KINDS[part](part, settings) for part in names))

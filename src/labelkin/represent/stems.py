@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING
@@ -81,6 +81,13 @@ class Stems:
     def extract(self, documents: Sequence[Document]) -> list[list[str]]:
         """The stems of each document."""
         return [self._stems(document) for document in documents]
+
+    def analyse(
+        self, documents: Sequence[Document], kinds: Sequence[str]
+    ) -> Iterator[list[list[str]]]:
+        """The stems of each document, for each time that they are asked for."""
+        for document in documents:
+            yield [self._stems(document)] * len(kinds)
 
     def _stems(self, document: Document) -> list[str]:
         text = document.text

@@ -76,11 +76,88 @@ class RepresentationSection(Section):
     name: str = Field(
         default="stems",
         description='Kinds of terms, joined with "+". Known: "stems" (words without stop words, '
-        "stemmed in the document's language).",
+        'stemmed in the document\'s language) and, from a spaCy model, "lemmas", "nps" (noun '
+        'phrases), "deps" (dependencies), "ners" (named entities), "keywords" (TextRank), "multi" '
+        '(ners+nps+keywords), "all" (everything). Or a vector: "lsa", "wordllama", or the name or '
+        "path, with a slash in it, of a sentence-transformers model. Several of these joined with "
+        '"," are searched one by one and fused.',
     )
     title_weight: int = Field(
         default=1, ge=1, le=20, description="How many times the words of a title count."
     )
+    spacy_model: str = Field(
+        default="en_core_web_sm",
+        description="The spaCy model that lemmas, nps, deps, ners and keywords come from, by name "
+        "or path; it must be installed. All documents go through it, whatever their language.",
+    )
+    processes: int = Field(
+        default=0,
+        ge=0,
+        description="Processes that analyse many documents with spaCy; 0 takes one per core.",
+    )
+
+
+class DenseSection(Section):
+    """How vectors are made and searched, for representations that are vectors."""
+
+    metric: Literal["l2", "cosine", "ip"] = Field(
+        default="l2",
+        description='What is near: "l2" Euclidean distance x, given out as x / (1 + x); '
+        '"cosine" given out as (1 - cos) / 2; "ip" inner product, given out as (1 - q.v / m) / 2 '
+        "with m the largest product that q could have.",
+    )
+    index: Literal["flat", "ivf-sq8", "hnsw"] = Field(
+        default="flat",
+        description='How faiss searches: "flat" compares with every vector; the others are '
+        "approximate, for collections of more than about 500,000 documents.",
+    )
+    normalise: bool = Field(default=True, description="Bring every vector to length 1.")
+    max_length: int = Field(
+        default=0,
+        ge=0,
+        description="Tokens of a text that an encoder reads; 0 leaves it to the model.",
+    )
+    dimensions: int = Field(
+        default=256, ge=2, le=4096, description="How many numbers a vector of lsa has."
+    )
+    batch_size: int = Field(
+        default=500,
+        ge=1,
+        le=20_000,
+        description="Documents encoded and stored at a time: what an interruption costs at most.",
+    )
+
+
+class FusionSection(Section):
+    """How neighbours of several representations, joined with ",", become one list."""
+
+    method: Literal["rank", "distance"] = Field(
+        default="rank",
+        description='"rank" adds weight / (rank_constant + rank) over the lists (reciprocal rank '
+        'fusion); "distance" takes the weighted mean of the distances, each stretched from 0 for '
+        "the nearest of its list to 1 for the farthest, and 1 where a list lacks a document.",
+    )
+    weights: list[float] = Field(
+        default=[],
+        description="A weight for each representation, in the order in which they are named; "
+        "empty counts all the same. `labelkin tune` finds them.",
+    )
+    rank_constant: float = Field(
+        default=60.0, ge=0.0, description="What keeps the first ranks from deciding alone."
+    )
+    depth: int = Field(
+        default=100,
+        ge=1,
+        le=10_000,
+        description="How many neighbours of each representation are fused, k at least.",
+    )
+
+    @field_validator("weights")
+    @classmethod
+    def _no_negative_weight(cls, weights: list[float]) -> list[float]:
+        if any(weight < 0 for weight in weights) or (weights and not sum(weights)):
+            raise ValueError("weights are 0 or more, and not all 0")
+        return weights
 
 
 class NeighboursSection(Section):
@@ -236,6 +313,8 @@ class Config(Section):
     documents: DocumentsSection = DocumentsSection()
     labels: LabelsSection = LabelsSection()
     representation: RepresentationSection = RepresentationSection()
+    dense: DenseSection = DenseSection()
+    fusion: FusionSection = FusionSection()
     neighbours: NeighboursSection = NeighboursSection()
     suggest: SuggestSection = SuggestSection()
     label_ae: LabelAeSection = LabelAeSection()

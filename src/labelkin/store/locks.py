@@ -49,3 +49,8 @@ class FileLock(Closing):
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+
+
+def beside(folder: Path, kind: str) -> Path:
+    """Where the lock of this kind on a folder is: next to it, so that it outlives it."""
+    return folder.with_name(f".{folder.name}.{kind}")

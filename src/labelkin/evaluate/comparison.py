@@ -1,0 +1,41 @@
+"""Representations beside each other: which finds the best neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from labelkin.evaluate.evaluation import Evaluation
+from labelkin.evaluate.measure import Measure
+from labelkin.neighbours.neighbours import Neighbours
+from labelkin.scoring.knn import Knn
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How basic k-NN does with one representation and one k."""
+
+    representation: str
+    k: int
+    values: dict[str, float]
+
+
+def compare_ks(
+    representation: str,
+    knn: Knn,
+    neighbours: Neighbours,
+    gold: csr_matrix[Any],
+    measures: Sequence[Measure],
+    ks: Sequence[int],
+) -> Iterator[Comparison]:
+    """The measures for each k, from neighbours that were found once."""
+    for k in ks:
+        method = knn.changed(replace(knn.settings, k=k))
+        ranked = method.rank(neighbours)
+        evaluation = Evaluation(gold, method.cut(neighbours, ranked), ranked)
+        values = {measure.name: measure.value(evaluation) for measure in measures}
+        yield Comparison(representation, k, values)

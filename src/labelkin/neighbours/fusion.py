@@ -1,0 +1,85 @@
+"""Several neighbour sets as one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from labelkin.exceptions import ConfigError
+from labelkin.neighbours.neighbours import NOBODY, Neighbours
+
+FusionMethod = Literal["rank", "distance"]
+
+
+def fuse(
+    parts: Sequence[Neighbours],
+    k: int,
+    weights: Sequence[float] = (),
+    method: FusionMethod = "rank",
+    rank_constant: float = 60.0,
+) -> Neighbours:
+    """The `k` best of several neighbour sets of the same documents.
+
+    `rank` scores a neighbour with the sum of weight / (constant + rank) over
+    the sets that have it (reciprocal rank fusion, Cormack et al. 2009);
+    `distance` with the weighted mean of 1 − d, where d is the distance in a set
+    stretched from 0 for its nearest to 1 for its farthest, since no two
+    representations use the range alike, and 1 in a set that does not have it.
+    A neighbour that is first in all of them is at distance 0.
+    """
+    if weights and len(weights) != len(parts):
+        raise ConfigError(
+            f"{len(weights)} fusion weights for {len(parts)} representations; give one for each"
+        )
+    shares = np.array(weights or [1.0] * len(parts), dtype=np.float64)
+    shares /= shares.sum()
+    values = np.concatenate(
+        [
+            share * _values(part, method, rank_constant)
+            for share, part in zip(shares, parts, strict=True)
+        ],
+        axis=1,
+    )
+    rows = np.concatenate([part.rows for part in parts], axis=1)
+    best = 1 / (rank_constant + 1) if method == "rank" else 1.0
+    fused_rows = np.full((len(rows), k), NOBODY, dtype=np.int64)
+    scores = np.zeros((len(rows), k), dtype=np.float32)
+    for place, (near, near_values) in enumerate(zip(rows, values, strict=True)):
+        there = near != NOBODY
+        found, which = np.unique(near[there], return_inverse=True)
+        sums = np.bincount(which, weights=near_values[there], minlength=len(found))
+        order = np.lexsort((found, -np.round(sums / best, 6)))[:k]
+        fused_rows[place, : len(order)] = found[order]
+        scores[place, : len(order)] = sums[order]
+    return replace(
+        parts[0],
+        rows=fused_rows,
+        scores=scores,
+        own_scores=np.full(len(rows), best, dtype=np.float32),
+        duplicates=tuple(dict.fromkeys(pair for part in parts for pair in part.duplicates)),
+    )
+
+
+def _values(
+    part: Neighbours, method: FusionMethod, rank_constant: float
+) -> npt.NDArray[np.float64]:
+    if method == "distance":
+        return _stretched(part)
+    ranks = np.arange(1, part.k + 1)
+    return np.broadcast_to(1 / (rank_constant + ranks), part.rows.shape)
+
+
+def _stretched(part: Neighbours) -> npt.NDArray[np.float64]:
+    """Similarities from 1 for the nearest to 0 for the farthest of each document."""
+    near = np.asarray(1 - part.distances("self"), dtype=np.float64)
+    there: npt.NDArray[np.bool_] = part.rows != NOBODY
+    highest = near.max(axis=1, keepdims=True, initial=0.0)
+    lowest = near.min(axis=1, keepdims=True, initial=1.0, where=there)
+    spread = highest - lowest
+    values = there.astype(np.float64)
+    np.divide(near - lowest, spread, out=values, where=spread > 0)
+    return values

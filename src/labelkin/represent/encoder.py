@@ -1,0 +1,83 @@
+"""Encoders by name: from text to one dense vector."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from labelkin.corpus.document import Document
+from labelkin.store.collection import Collection
+
+Vectors = npt.NDArray[np.float32]
+
+
+class Encoder(Protocol):
+    """One way to turn a text into a vector.
+
+    `version` changes whenever the same text may give another vector; vectors
+    made with another version are not used.
+    """
+
+    @property
+    def name(self) -> str:
+        """The name that the encoder is asked for by."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """What the vectors depend on besides the text."""
+        ...
+
+    def is_current(self) -> bool:
+        """Whether the encoder is still the one that its name means."""
+        ...
+
+    def relearn(self) -> None:
+        """Learn anew, where the encoder is learned from the collection."""
+        ...
+
+    def encode(self, documents: Sequence[Document]) -> Vectors:
+        """A vector for each document; zeros for a text that says nothing."""
+        ...
+
+
+def _lsa(name: str, collection: Collection) -> Encoder:
+    from labelkin.represent.lsa import LsaEncoder
+
+    return LsaEncoder(name, collection)
+
+
+def _wordllama(name: str, collection: Collection) -> Encoder:
+    from labelkin.represent.wordllama import WordLlamaEncoder
+
+    return WordLlamaEncoder(name, collection.config.dense)
+
+
+ENCODERS: Mapping[str, Callable[[str, Collection], Encoder]] = {
+    "lsa": _lsa,
+    "wordllama": _wordllama,
+}
+
+
+def is_encoder(name: str) -> bool:
+    """Whether `name` means an encoder; a model's name or path is known by its slash."""
+    return name in ENCODERS or "/" in name
+
+
+def open_encoder(name: str, collection: Collection) -> Encoder:
+    """The encoder that `name` means: a known one, else a sentence-transformers model."""
+    if name in ENCODERS:
+        return ENCODERS[name](name, collection)
+    from labelkin.represent.transformer import TransformerEncoder
+
+    return TransformerEncoder(name, collection.config.dense)
+
+
+def normalised(vectors: Vectors) -> Vectors:
+    """The vectors at length 1; zeros stay."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    found: Vectors = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+    return found

@@ -1,0 +1,214 @@
+"""`lsa`: latent semantic analysis, learned from the collection itself. Needs no model.
+
+A text is the TF-IDF of its stems (1 + ln tf, smoothed idf, length 1), projected
+onto the strongest directions of the collection's own TF-IDF matrix (truncated
+SVD, Deerwester et al. 1990). It is learned once, when it is first needed;
+documents that come later are projected. `labelkin build --relearn` learns anew.
+
+    models/lsa/model.json          settings, vocabulary, name of the arrays
+    models/lsa/XXXX.npz            idf and directions
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from labelkin.atomic import atomic_file, atomic_text
+from labelkin.corpus.document import Document
+from labelkin.exceptions import MissingExtraError
+from labelkin.represent.cache import open_term_cache
+from labelkin.represent.encoder import Vectors, normalised
+from labelkin.represent.representation import make_representation
+from labelkin.store.collection import Collection
+from labelkin.store.folder import folder_errors_explained
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+_FORMAT_VERSION = 1
+_NOTE_NAME = "model.json"
+_SEED = 0
+_ROUNDS = 4
+# Enough to learn the directions from; more would only take more memory.
+_MOST_DOCUMENTS = 200_000
+_MOST_TERMS = 100_000
+_FEWEST_DOCUMENTS_OF_A_TERM = 2
+
+
+@dataclass(frozen=True)
+class LsaModel:
+    """What was learned: the terms, how much each tells, and the directions."""
+
+    terms: tuple[str, ...]
+    idf: npt.NDArray[np.float32]
+    directions: npt.NDArray[np.float16]
+    about: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def fingerprint(self) -> str:
+        """Another model has another one."""
+        digest = hashlib.blake2b("\n".join(self.terms).encode(), digest_size=8)
+        for array in (self.idf, self.directions):
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
+
+    def save(self, folder: Path) -> None:
+        """Write the model; it takes effect whole or not at all."""
+        folder.mkdir(parents=True, exist_ok=True)
+        arrays = folder / f"{self.fingerprint}.npz"
+        with atomic_file(arrays) as file:
+            np.savez(file, idf=self.idf, directions=self.directions)
+        content = {
+            "format_version": _FORMAT_VERSION,
+            "fingerprint": self.fingerprint,
+            "about": self.about,
+            "terms": self.terms,
+        }
+        with atomic_text(folder / _NOTE_NAME) as text:
+            json.dump(content, text, ensure_ascii=False)
+        for other in folder.glob("*.npz"):
+            if other != arrays:
+                other.unlink(missing_ok=True)
+
+    @classmethod
+    def load(cls, folder: Path) -> LsaModel | None:
+        """The model in `folder`; None where there is none that can be used."""
+        try:
+            note = json.loads((folder / _NOTE_NAME).read_text(encoding="utf-8"))
+            if note["format_version"] != _FORMAT_VERSION:
+                return None
+            path = folder / f"{note['fingerprint']}.npz"
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+                found = cls(
+                    tuple(note["terms"]), arrays["idf"], arrays["directions"], note["about"]
+                )
+        except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
+            return None
+        return found if found.fingerprint == note["fingerprint"] else None
+
+
+class LsaEncoder:
+    """LSA over the stems of a collection."""
+
+    def __init__(self, name: str, collection: Collection) -> None:
+        self.name = name
+        self._collection = collection
+        self._folder = collection.path / "models" / "lsa"
+        self._settings = collection.config.dense
+        self._stems = make_representation("stems", collection.config.representation).kinds
+        self._cache = open_term_cache(collection)
+        self._about = {
+            "stems": self._stems[0].version,
+            "dimensions": self._settings.dimensions,
+        }
+        model = LsaModel.load(self._folder)
+        if model is None or model.about != self._about:
+            model = self._learn()
+        self._model = model
+        self._columns = {term: column for column, term in enumerate(model.terms)}
+        self._directions = model.directions.astype(np.float32)
+        self.version = f"lsa {model.fingerprint}, normalised {self._settings.normalise}"
+
+    def is_current(self) -> bool:
+        """Whether nobody has learned another model meanwhile, and there is one at all."""
+        if not self._model.terms:
+            return False
+        try:
+            note = (self._folder / _NOTE_NAME).read_text(encoding="utf-8")
+        except OSError:
+            return self._collection.database.read_only
+        return f'"fingerprint": "{self._model.fingerprint}"' in note[:200]
+
+    def encode(self, documents: Sequence[Document]) -> Vectors:
+        """The projection of each document."""
+        terms = self._cache.terms(self._stems, documents, store=False)["stems"]
+        matrix = _weighted(_counts(terms, self._columns), self._model.idf)
+        vectors = np.asarray(matrix @ self._directions, dtype=np.float32)
+        return normalised(vectors) if self._settings.normalise else vectors
+
+    def relearn(self) -> None:
+        """Learn from the collection as it is now; this encoder is not current any more then."""
+        self._learn()
+
+    def _learn(self) -> LsaModel:
+        end = self._collection.generation().next_row
+        step = max(1, -(-end // _MOST_DOCUMENTS))
+        every: list[list[str]] = []
+        for page in self._collection.labelled_texts(0, end):
+            texts = [document for row, document in page if row % step == 0]
+            every += self._cache.terms(self._stems, texts)["stems"]
+        model = learn_lsa(every, self._settings.dimensions, self._about)
+        if model.terms and not self._collection.database.read_only:
+            with folder_errors_explained(self._collection.path):
+                model.save(self._folder)
+        return model
+
+
+def learn_lsa(
+    texts: Sequence[Sequence[str]], dimensions: int, about: dict[str, Any] | None = None
+) -> LsaModel:
+    """The model of these texts, given as terms; the same for the same texts."""
+    frequencies = Counter(chain.from_iterable(map(set, texts)))
+    common = [
+        (term, count) for term, count in frequencies.items() if count >= _FEWEST_DOCUMENTS_OF_A_TERM
+    ]
+    common.sort(key=lambda pair: (-pair[1], pair[0]))
+    terms = tuple(term for term, _ in common[:_MOST_TERMS])
+    if not terms:
+        nothing = np.zeros(0, dtype=np.float32)
+        return LsaModel((), nothing, nothing.reshape(0, 1).astype(np.float16), about or {})
+    counts = np.array([count for _, count in common[:_MOST_TERMS]])
+    idf = (np.log((1 + len(texts)) / (1 + counts)) + 1).astype(np.float32)
+    columns = {term: column for column, term in enumerate(terms)}
+    matrix = _weighted(_counts(texts, columns), idf)
+    return LsaModel(terms, idf, _directions(matrix, dimensions), about or {})
+
+
+def _directions(matrix: csr_matrix[Any], dimensions: int) -> npt.NDArray[np.float16]:
+    try:
+        from sklearn.utils.extmath import randomized_svd
+    except ImportError as error:
+        raise MissingExtraError(
+            "lsa needs scikit-learn to learn; pip install 'labelkin[dense]'"
+        ) from error
+    wanted = min(dimensions, *matrix.shape)
+    _, _, found = randomized_svd(matrix, wanted, n_iter=_ROUNDS, random_state=_SEED)
+    return np.ascontiguousarray(found.T, dtype=np.float16)
+
+
+def _counts(texts: Iterable[Sequence[str]], columns: dict[str, int]) -> csr_matrix[Any]:
+    from scipy.sparse import csr_matrix
+
+    indices: list[int] = []
+    values: list[int] = []
+    starts = [0]
+    for terms in texts:
+        found = Counter(column for term in terms if (column := columns.get(term)) is not None)
+        indices += found.keys()
+        values += found.values()
+        starts.append(len(indices))
+    data = np.array(values, dtype=np.float32)
+    return csr_matrix((data, indices, starts), shape=(len(starts) - 1, len(columns)))
+
+
+def _weighted(counts: csr_matrix[Any], idf: npt.NDArray[np.float32]) -> csr_matrix[Any]:
+    """TF-IDF, each row at length 1."""
+    counts.data = (1 + np.log(counts.data)) * idf[counts.indices]
+    squares = np.add.reduceat(
+        np.append(counts.data**2, 0), np.minimum(counts.indptr[:-1], len(counts.data))
+    )
+    sizes = np.diff(counts.indptr)
+    lengths = np.sqrt(np.where(sizes > 0, squares, 1))
+    counts.data /= np.repeat(lengths, sizes).astype(np.float32)
+    return counts

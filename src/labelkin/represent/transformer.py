@@ -1,0 +1,96 @@
+"""Any sentence-transformers model, by name or path."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from labelkin.corpus.document import Document
+from labelkin.exceptions import ConfigError, MissingExtraError
+from labelkin.represent.encoder import Vectors, normalised
+from labelkin.store.config import DenseSection
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+_BATCH = 32
+
+
+class TransformerEncoder:
+    """A sentence-transformers model.
+
+    SPECTER models read `title [SEP] abstract`, which they were trained on and
+    which the paper uses; all others read the text as it is.
+    """
+
+    def __init__(self, name: str, settings: DenseSection) -> None:
+        self.name = name
+        self._settings = settings
+        try:
+            package = f"sentence-transformers {version('sentence-transformers')}"
+        except PackageNotFoundError:
+            raise MissingExtraError(
+                "sentence-transformers is not installed; pip install 'labelkin[dense]'"
+            ) from None
+        self.version = (
+            f"{name}{_folder_digest(name)}, {package}, length {settings.max_length}, "
+            f"normalised {settings.normalise}"
+        )
+
+    def is_current(self) -> bool:
+        """Always: a model that changes has another name or path."""
+        return True
+
+    def relearn(self) -> None:
+        """Nothing: the model is not learned here."""
+
+    def encode(self, documents: Sequence[Document]) -> Vectors:
+        """What the model makes of each text, cut at the maximum length."""
+        model = _model(self.name, self._settings.max_length)
+        texts = [self._text(document, model) for document in documents]
+        found = model.encode(
+            texts, batch_size=_BATCH, show_progress_bar=False, convert_to_numpy=True
+        )
+        vectors: Vectors = np.asarray(found, dtype=np.float32).reshape(len(texts), -1)
+        vectors[[not document.text.strip() for document in documents]] = 0
+        return normalised(vectors) if self._settings.normalise else vectors
+
+    def _text(self, document: Document, model: SentenceTransformer) -> str:
+        if "specter" not in self.name.lower():
+            return document.text
+        separator = getattr(model.tokenizer, "sep_token", None) or "[SEP]"
+        rest = "\n".join(part for part in (document.body, *document.fields.values()) if part)
+        return f"{document.title} {separator} {rest}"
+
+
+@lru_cache(maxsize=2)
+def _model(name: str, max_length: int) -> SentenceTransformer:
+    from sentence_transformers import SentenceTransformer
+
+    try:
+        model = SentenceTransformer(name, device="cpu")
+    except (OSError, ValueError, RuntimeError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise ConfigError(
+            f"no sentence-transformers model {name!r} ({reason}); give a model's name on the "
+            "Hugging Face hub, with a connection to it, or the path of a folder"
+        ) from error
+    if max_length:
+        model.max_seq_length = max_length
+    return model
+
+
+def _folder_digest(name: str) -> str:
+    """What tells one state of a model's folder from another: names and sizes of its files."""
+    folder = Path(name)
+    if not folder.is_dir():
+        return ""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    listed = "\n".join(f"{path.relative_to(folder)} {path.stat().st_size}" for path in files)
+    return f" {hashlib.blake2b(listed.encode(), digest_size=4).hexdigest()}"

@@ -1,0 +1,68 @@
+"""`wordllama`: the mean of static token vectors. Fast, and its model comes with its package."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from labelkin.corpus.document import Document
+from labelkin.exceptions import MissingExtraError
+from labelkin.represent.encoder import Vectors, normalised
+from labelkin.store.config import DenseSection
+
+_DIMENSIONS = 256
+
+
+class WordLlamaEncoder:
+    """The small model of wordllama (Llama 2's token embeddings, distilled to 256 numbers)."""
+
+    def __init__(self, name: str, settings: DenseSection) -> None:
+        self.name = name
+        self._settings = settings
+        try:
+            self.version = (
+                f"wordllama {version('wordllama')}, {_DIMENSIONS}, "
+                f"length {settings.max_length}, normalised {settings.normalise}"
+            )
+        except PackageNotFoundError:
+            raise MissingExtraError(
+                "wordllama is not installed; pip install 'labelkin[dense]'"
+            ) from None
+
+    def is_current(self) -> bool:
+        """Always: the model is fixed."""
+        return True
+
+    def relearn(self) -> None:
+        """Nothing: the model is not learned here."""
+
+    def encode(self, documents: Sequence[Document]) -> Vectors:
+        """The mean of the vectors of each text's tokens."""
+        vectors = np.zeros((len(documents), _DIMENSIONS), dtype=np.float32)
+        said = [place for place, document in enumerate(documents) if document.text.strip()]
+        if said:
+            model = _model(self._settings.max_length)
+            vectors[said] = model.embed([documents[place].text for place in said])
+        return normalised(vectors) if self._settings.normalise else vectors
+
+
+@lru_cache(maxsize=2)
+def _model(max_length: int) -> Any:
+    # Importing it sets up logging for the whole program, which is not its to do.
+    root = logging.getLogger()
+    level, handlers = root.level, list(root.handlers)
+    import wordllama
+
+    root.setLevel(level)
+    root.handlers[:] = handlers
+    folder = Path(wordllama.__file__).parent
+    model = wordllama.WordLlama.load(dim=_DIMENSIONS, cache_dir=folder, disable_download=True)
+    if max_length:
+        model.tokenizer.enable_truncation(max_length)
+    return model

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import Result
+
+from labelkin.demo import demo_documents
+from labelkin.store.config import read_config
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def demo(run: Run) -> str:
+    pytest.importorskip("faiss")
+    assert run("demo", "demo", "--documents", 150).exit_code == 0
+    run("corpus", "convert", "demo", "-o", "d.jsonl")
+    return "demo"
+
+
+@pytest.mark.parametrize("representation", ["lsa", "wordllama", "stems,lsa"])
+def test_every_verb_takes_a_representation(run: Run, demo: str, representation: str) -> None:
+    asked = ("--representation", representation)
+    assert run("build", demo, *asked).exit_code == 0
+    words = next(iter(demo_documents(1))).text
+    result = run("neighbours", demo, "--text", words, "-k", 3, *asked, "--json")
+    (found,) = json.loads(result.stdout)
+    assert len(found["neighbours"]) == 3
+    assert json.loads(run("suggest", demo, "--text", words, *asked, "--json").stdout)
+    values = json.loads(run("eval", demo, "d.jsonl", "--measures", "MiF", *asked, "--json").stdout)
+    assert "MiF" in str(values)
+
+
+def test_build_says_what_there_is_and_learns_anew(run: Run, demo: str) -> None:
+    run("build", demo, "--representation", "lsa")
+    assert set(json.loads(run("info", demo, "--json").stdout)["indexes"]) >= {"lsa", "stems"}
+    again = run("build", demo, "--representation", "lsa", "--relearn")
+    assert again.exit_code == 0
+
+
+def test_compare_representations(run: Run, demo: str) -> None:
+    asked = ("--representation", "stems", "--representation", "lsa", "--measures", "MiF,P@5")
+    result = run("compare-representations", demo, "d.jsonl", *asked, "--json")
+    rows = json.loads(result.stdout)
+    assert [(row["representation"], row["k"]) for row in rows] == [
+        (name, k) for name in ("stems", "lsa") for k in (5, 10, 20, 30, 50, 100)
+    ]
+    assert all(0 < row["MiF"] < 1 and 0 < row["P@5"] < 1 for row in rows)
+    table = run("compare-representations", demo, "d.jsonl", *asked).stdout
+    assert "stems" in table
+    assert "P@5" in table
+
+
+def test_tune_writes_how_to_fuse(run: Run, demo: str) -> None:
+    result = run("tune", demo, "d.jsonl", "--representation", "stems,lsa", "--write")
+    assert "Fused by" in result.stderr
+    config = read_config(Path(demo) / "labelkin.toml")
+    assert config.representation.name == "stems,lsa"
+    assert sum(config.fusion.weights) == pytest.approx(1)
+    assert run("suggest", demo, "--text", "wheat").exit_code == 0
+
+
+def test_what_is_not_there_is_one_line(run: Run, demo: str) -> None:
+    unknown = run("neighbours", demo, "--text", "x", "--representation", "stamps")
+    assert (unknown.exit_code, unknown.stderr.count("\n")) == (1, 1)
+    config = Path(demo) / "labelkin.toml"
+    text = config.read_text().replace('"en_core_web_sm"', '"xx_no_such_model"', 1)
+    config.write_text(text.replace('spacy_model = "en_core_web_sm"', 'spacy_model = "xx_none_sm"'))
+    missing = run("build", demo, "--representation", "lemmas")
+    assert missing.exit_code == 1
+    assert "python -m spacy download xx_none_sm" in missing.stderr

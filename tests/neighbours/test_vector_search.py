@@ -1,0 +1,202 @@
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from labelkin.corpus import Document
+from labelkin.demo import demo_documents
+from labelkin.exceptions import MissingExtraError
+from labelkin.indexer import Indexer
+from labelkin.neighbours.vector_file import VectorFile
+from labelkin.neighbours.vector_searcher import VectorSearcher
+from labelkin.store.config import DenseSection
+
+pytest.importorskip("faiss")
+pytest.importorskip("sklearn")
+
+
+def brute_force(
+    vectors: np.ndarray, queries: np.ndarray, metric: str
+) -> tuple[np.ndarray, np.ndarray]:
+    vectors, queries = vectors.astype(np.float64), queries.astype(np.float64)
+    if metric == "l2":
+        distances = np.linalg.norm(queries[:, None] - vectors[None], axis=2)
+        scores = 1 / (1 + distances)
+    else:
+        scores = queries @ vectors.T
+        lengths = np.linalg.norm(vectors, axis=1)
+        own = np.linalg.norm(queries, axis=1)[:, None]
+        scores = scores / (own * (lengths if metric == "cosine" else lengths.max()))
+        scores = (1 + scores) / 2
+    return np.argsort(-scores, axis=1, kind="stable"), scores
+
+
+@pytest.mark.parametrize("metric", ["l2", "cosine", "ip"])
+def test_flat_equals_brute_force(metric: str) -> None:
+    rng = np.random.default_rng(3)
+    vectors = rng.normal(size=(500, 24)).astype(np.float16)
+    queries = rng.normal(size=(40, 24)).astype(np.float16)
+    searcher = VectorSearcher(DenseSection.model_validate({"metric": metric}))
+    searcher.update(vectors, np.ones(500, dtype=bool))
+    places, scores = searcher.nearest(queries.astype(np.float32), 20, np.full(40, -1))
+    expected, values = brute_force(vectors, queries, metric)
+    best = np.take_along_axis(values, expected[:, :20], axis=1)
+    # Equal up to rounding: what is found is as near as what should be.
+    assert np.take_along_axis(values, places, axis=1) == pytest.approx(best, abs=2e-6)
+    assert scores == pytest.approx(best, abs=2e-6)
+    assert (places == expected[:, :20]).mean() > 0.99
+    assert ((scores >= 0) & (scores <= 1)).all()
+
+
+@pytest.mark.parametrize("metric", ["l2", "cosine", "ip"])
+@pytest.mark.parametrize("index", ["ivf-sq8", "hnsw"])
+def test_approximate_indexes_are_near_and_follow_changes(
+    index: str, metric: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("labelkin.neighbours.vector_searcher._WORTH_APPROXIMATION", 100)
+    rng = np.random.default_rng(4)
+    centres = rng.normal(size=(20, 16)) * 3
+    vectors = (centres[rng.integers(20, size=2100)] + rng.normal(size=(2100, 16))).astype(
+        np.float16
+    )
+    settings = DenseSection.model_validate({"index": index, "metric": metric})
+    searcher = VectorSearcher(settings, tmp_path)
+    searcher.update(vectors[:2000], np.ones(2000, dtype=bool))
+    searcher.save()
+    alive = np.ones(2100, dtype=bool)
+    alive[::3] = False
+    expected, _ = brute_force(vectors, vectors[:50], metric)
+    wanted = [[place for place in line if alive[place]][:10] for line in expected]
+    for one in (searcher, VectorSearcher(settings, tmp_path)):
+        one.update(vectors, alive)
+        places, _ = one.nearest(vectors[:50].astype(np.float32), 10, np.full(50, -1))
+        assert alive[places].all()
+        shared = [len({*found} & {*line}) for found, line in zip(places, wanted, strict=True)]
+        assert np.mean(shared) > 9
+
+
+@pytest.fixture
+def indexer(tmp_path: Path) -> Iterator[Indexer]:
+    with Indexer.create(tmp_path / "c", language="en") as made:
+        made.add(demo_documents(120))
+        yield made
+
+
+def lsa(indexer: Indexer, *documents: Document, k: int = 3) -> list[list[str]]:
+    found = indexer.neighbours(documents, k, representation="lsa")
+    texts = indexer.collection.texts_of([int(row) for row in found.rows.flat])
+    return [[texts[row].id for row in line if row >= 0] for line in found.rows.tolist()]
+
+
+def test_the_same_text_is_at_0_and_nobody_is_their_own_neighbour(indexer: Indexer) -> None:
+    documents = list(demo_documents(30))
+    copies = [Document(f"copy-{d.id}", d.title, d.body, language="en") for d in documents]
+    found = indexer.neighbours(copies, 3, representation="lsa")
+    assert found.rows[:, 0].tolist() == list(range(30))
+    assert (found.distances()[:, 0] == 0).all()
+    assert found.duplicates == tuple((copy.id, row) for row, copy in enumerate(copies))
+    own = indexer.neighbours(documents, 3, representation="lsa")
+    assert not (own.rows == np.arange(30)[:, None]).any()
+    assert (own.rows[:, :2] == found.rows[:, 1:]).all()
+
+
+def test_changes_are_seen_by_the_next_search_of_anyone(indexer: Indexer) -> None:
+    stored = next(iter(demo_documents(1)))
+    query = Document("q", stored.title, stored.body, language="en")
+    with Indexer.open(indexer.collection.path) as other:
+        assert lsa(other, query)[0][0] == stored.id
+        indexer.add([Document("new", query.title, query.body, labels=("X",), language="en")])
+        assert lsa(other, query)[0][:2] == [stored.id, "new"]
+        indexer.remove([stored.id])
+        assert lsa(other, query)[0][0] == "new"
+        indexer.add([Document("bare", query.title, query.body, language="en")])
+        assert "bare" not in lsa(other, query)[0]
+        assert lsa(indexer, query) == lsa(other, query)
+
+
+@pytest.mark.parametrize("built", [False, True])
+def test_a_collection_that_is_only_read(indexer: Indexer, built: bool) -> None:
+    query = Document("q", next(iter(demo_documents(1))).text, language="en")
+    if built:
+        indexer.build("lsa")
+        indexer.add([Document("new", query.title, labels=("X",), language="en")])
+    folder = indexer.collection.path
+    before = {path for path in folder.rglob("*") if "sqlite" not in path.name}
+    with Indexer.open(folder, read_only=True) as reader:
+        assert ("new" in lsa(reader, query)[0][:2]) is built
+    assert {path for path in folder.rglob("*") if "sqlite" not in path.name} == before
+
+
+def test_without_faiss(indexer: Indexer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'labelkin\[dense\]'"):
+        indexer.build("wordllama")
+
+
+def test_an_interrupted_build_goes_on(indexer: Indexer, monkeypatch: pytest.MonkeyPatch) -> None:
+    from labelkin.represent.lsa import LsaEncoder
+
+    dense = indexer.config.dense.model_copy(update={"batch_size": 10})
+    indexer.collection.config = indexer.config.model_copy(update={"dense": dense})
+    encode = LsaEncoder.encode
+    asked: list[int] = []
+
+    def interrupted(self: LsaEncoder, documents: list[Document]) -> np.ndarray:
+        if sum(asked) >= 50:
+            raise KeyboardInterrupt
+        asked.append(len(documents))
+        return encode(self, documents)
+
+    monkeypatch.setattr(LsaEncoder, "encode", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        indexer.build("lsa")
+    monkeypatch.undo()
+    assert indexer.build("lsa") == 70
+
+
+def test_vectors_of_queries_are_kept_on_request(
+    indexer: Indexer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = [Document("q", "Wheat in the valley", language="en")]
+    first = indexer.neighbours(query, 3, representation="lsa", store_terms=True)
+    monkeypatch.setattr("labelkin.represent.lsa.LsaEncoder.encode", None)
+    again = indexer.neighbours(query, 3, representation="lsa")
+    assert np.array_equal(first.scores, again.scores)
+
+
+def test_a_backup_that_was_put_back(indexer: Indexer, tmp_path: Path) -> None:
+    indexer.build("lsa")
+    indexer.collection.database.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    path = indexer.collection.path
+    shutil.copyfile(path / "documents.sqlite", tmp_path / "backup")
+    query = Document("q", next(iter(demo_documents(1))).title, language="en")
+    indexer.add([Document("lost", "wheat wheat wheat", labels=("X",), language="en")])
+    indexer.build("lsa")
+    indexer.close()
+    for name in ("documents.sqlite", "documents.sqlite-wal", "documents.sqlite-shm"):
+        (path / name).unlink(missing_ok=True)
+    shutil.copyfile(tmp_path / "backup", path / "documents.sqlite")
+    with Indexer.open(path) as restored:
+        restored.add([Document("other", "barley field", labels=("X",), language="en")])
+        found = restored.neighbours([query], 200, representation="lsa")
+        assert (found.rows >= 0).sum() == 121
+
+
+def test_a_vector_file_ignores_what_a_crash_left(tmp_path: Path) -> None:
+    file = VectorFile(tmp_path / "v", np.int64)
+    file.append(np.array([1, 2]), np.ones((2, 3)), {"n": 1})
+    (vectors,) = (tmp_path / "v").glob("*.vectors")
+    with vectors.open("ab") as broken:
+        broken.write(b"half a vector")
+    file.append(np.array([5]), np.zeros((1, 3)), {"n": 2})
+    found = file.read()
+    assert found.keys.tolist() == [1, 2, 5]
+    assert found.vectors.sum(axis=1).tolist() == [3, 3, 0]
+    assert found.note == {"n": 2}
+    vectors.unlink()
+    assert len(file.read()) == 0

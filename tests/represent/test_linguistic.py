@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from labelkin.corpus import Document
+from labelkin.exceptions import MissingExtraError
+from labelkin.indexer import Indexer
+from labelkin.represent import make_representation
+from labelkin.represent.language_model import find_language_model, load_language_model
+from labelkin.represent.linguistic import LinguisticAnalysis
+from labelkin.store.config import RepresentationSection
+
+pytest.importorskip("spacy")
+try:
+    find_language_model("en_core_web_sm")
+except MissingExtraError:
+    pytest.skip("needs the English spaCy model", allow_module_level=True)
+
+KINDS = ("lemmas", "nps", "deps", "ners", "keywords")
+
+
+def terms(kind: str, text: str, title: str = "", weight: int = 1) -> list[str]:
+    document = Document("1", title, text, language="en")
+    ((found,),) = LinguisticAnalysis("en_core_web_sm", weight).analyse([document], [kind])
+    return found
+
+
+def test_lemmas_of_content_words() -> None:
+    assert terms("lemmas", "The children were eating fresh bread.") == [
+        "child",
+        "eat",
+        "fresh",
+        "bread",
+    ]
+
+
+def test_noun_phrases_are_one_term_each() -> None:
+    assert terms("nps", "The old baker sold dark rye bread, and she liked it.") == [
+        "old_baker",
+        "dark_rye_bread",
+    ]
+
+
+def test_dependencies() -> None:
+    found = terms("deps", "The treatment of asthma requires expensive drugs.")
+    assert set(found) == {
+        "nsubj:require:treatment",
+        "nmod:treatment:asthma",
+        "amod:drug:expensive",
+        "obj:require:drug",
+    }
+
+
+def test_relations_have_the_names_of_the_paper() -> None:
+    assert "nsubj:sell:bread" in terms("deps", "Bread was sold.")
+    assert "iobj:give:wife" in terms("deps", "The man gave his wife a ring.")
+    assert "acl:baker:work" in terms("deps", "The bakers who worked hard left.")
+    assert "xcomp:become:warm" in terms("deps", "The bread became warm.")
+
+
+def test_names_are_terms_and_values_are_not() -> None:
+    text = "In 1998 the World Health Organization sent 25 doctors from Geneva to Kenya."
+    assert terms("ners", text) == ["world_health_organization", "geneva", "kenya"]
+
+
+def test_keywords_come_strongest_first_and_once() -> None:
+    text = "Severe asthma harms children. Severe asthma needs expensive drugs."
+    assert terms("keywords", f"Drugs for severe asthma are expensive. {text}") == [
+        "severe_asthma",
+        "expensive_drug",
+        "child",
+    ]
+
+
+@pytest.mark.parametrize("kind", ["lemmas", "nps", "ners"])
+def test_title_weight(kind: str) -> None:
+    once = terms(kind, "It stayed.", "London bridges")
+    assert once
+    assert sorted(terms(kind, "It stayed.", "London bridges", 3)) != once
+    stays = [term for term in once if "london" in term]
+    thrice = [term for term in terms(kind, "It stayed.", "London bridges", 3) if "london" in term]
+    assert len(thrice) == 3 * len(stays)
+
+
+def test_one_pass_gives_what_single_passes_give() -> None:
+    documents = [
+        Document("1", "Asthma in Kenya", "Doctors treated severe asthma.", language="en"),
+        Document("2", "", "", language="en"),
+        Document("3", "", "  \n\t .,;  %%% \u200b", language="en"),
+        Document("4", "", "A sentence about red_cross _ and a\u00a0b.", language="en"),
+    ]
+    analysis = LinguisticAnalysis("en_core_web_sm")
+    together = list(analysis.analyse(documents, KINDS))
+    for place, kind in enumerate(KINDS):
+        alone = [found for (found,) in analysis.analyse(documents, [kind])]
+        assert [found[place] for found in together] == alone
+    assert together[1] == [[], [], [], [], []]
+    for term in (term for found in together for kinds in found for term in kinds):
+        assert len(term.split()) == 1
+
+
+def test_several_processes_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    documents = [Document(str(n), "", f"{n} loaves of rye bread.") for n in range(130)]
+    one = list(LinguisticAnalysis("en_core_web_sm", 1, 1).analyse(documents, ["nps"]))
+    monkeypatch.setattr("labelkin.represent.linguistic._WORTH_PROCESSES", 1)
+    assert list(LinguisticAnalysis("en_core_web_sm", 1, 2).analyse(documents, ["nps"])) == one
+
+
+@pytest.mark.parametrize(
+    ("kinds", "without", "within"),
+    [
+        (["ners"], ["tagger", "parser", "lemmatizer", "tok2vec"], ["ner"]),
+        (["lemmas"], ["parser", "ner"], ["tok2vec", "tagger", "lemmatizer"]),
+        (["deps", "keywords"], ["ner"], ["parser", "lemmatizer"]),
+    ],
+)
+def test_only_needed_components_run(
+    kinds: Sequence[str], without: list[str], within: list[str]
+) -> None:
+    names = load_language_model("en_core_web_sm", frozenset(kinds)).pipe_names
+    assert not set(without) & set(names)
+    assert set(within) <= set(names)
+
+
+def test_a_model_that_is_not_installed_gives_its_install_line() -> None:
+    with pytest.raises(MissingExtraError, match="python -m spacy download de_core_news_sm"):
+        LinguisticAnalysis("de_core_news_sm").version("lemmas")
+    with pytest.raises(MissingExtraError, match="scispacy"):
+        find_language_model("en_core_sci_lg")
+
+
+def test_names_for_several_kinds() -> None:
+    section = RepresentationSection()
+    assert make_representation("multi", section).name == "keywords+ners+nps"
+    assert make_representation("all", section).name == "deps+keywords+lemmas+ners+nps+stems"
+    assert make_representation("multi+stems", section).name == "keywords+ners+nps+stems"
+
+
+def test_kinds_do_not_collide_in_the_index(tmp_path: Path) -> None:
+    with Indexer.create(tmp_path / "c", language="en") as indexer:
+        indexer.add(
+            [
+                Document("name", "Asthma in Kenya", labels=("A",), language="en"),
+                Document("verb", "They bake bread", labels=("B",), language="en"),
+            ]
+        )
+        indexer.build("all")
+        assert indexer.info().indexes == sorted([*KINDS, "stems"])
+        query = [Document("q", "Kenya", "Bakers bake.", language="en")]
+        assert set(indexer.neighbours(query, 2, representation="ners").rows[0]) == {0, -1}
+        assert set(indexer.neighbours(query, 2, representation="lemmas").rows[0]) == {0, 1}
+        terms = indexer.search("ners+lemmas").matched_terms(
+            query[0], list(indexer.collection.texts_of([0]).values())
+        )
+        assert {(match.kind, match.term) for match in terms[0]} == {
+            ("lemmas", "kenya"),
+            ("ners", "kenya"),
+        }

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from labelkin.corpus import Document
+from labelkin.demo import demo_documents
+from labelkin.indexer import Indexer
+from labelkin.represent.lsa import LsaEncoder, LsaModel, learn_lsa
+
+TEXTS = [
+    ["bread", "rye", "oven"],
+    ["bread", "oven", "dough"],
+    ["rye", "dough", "bread"],
+    ["river", "water", "fish"],
+    ["river", "fish", "boat"],
+    ["water", "boat", "fish", "once"],
+    ["bread", "fish"],
+]
+
+
+def test_directions_are_those_of_the_exact_decomposition() -> None:
+    model = learn_lsa(TEXTS, 3)
+    assert "once" not in model.terms
+    counts = np.array([[text.count(term) for term in model.terms] for text in TEXTS], float)
+    weighted = counts * model.idf
+    weighted /= np.linalg.norm(weighted, axis=1, keepdims=True)
+    _, _, exact = np.linalg.svd(weighted)
+    products = model.directions.astype(float).T @ exact[:3].T
+    assert np.abs(products) == pytest.approx(np.eye(3), abs=2e-3)
+
+
+def test_a_model_survives_the_disk(tmp_path: Path) -> None:
+    model = learn_lsa(TEXTS, 3, {"dimensions": 3})
+    model.save(tmp_path / "m")
+    found = LsaModel.load(tmp_path / "m")
+    assert found is not None
+    assert found.fingerprint == model.fingerprint
+    assert found.about == {"dimensions": 3}
+    assert learn_lsa(TEXTS, 3).fingerprint == model.fingerprint
+    next((tmp_path / "m").glob("*.npz")).write_bytes(b"damaged")
+    assert LsaModel.load(tmp_path / "m") is None
+
+
+def test_it_is_learned_once_and_anew_on_request(tmp_path: Path) -> None:
+    with Indexer.create(tmp_path / "c", language="en") as indexer:
+        documents = list(demo_documents(60))
+        indexer.add(documents[:40])
+        indexer.build("lsa")
+        before = LsaEncoder("lsa", indexer.collection).version
+        indexer.add(documents[40:])
+        assert indexer.build("lsa") == 20
+        assert LsaEncoder("lsa", indexer.collection).version == before
+        with Indexer.open(tmp_path / "c") as other:
+            other.build("lsa")
+            assert indexer.build("lsa", relearn=True) == 60
+            assert LsaEncoder("lsa", indexer.collection).version != before
+            # Who had the old one open takes the new one.
+            ours = indexer.neighbours(documents[:3], 5, representation="lsa")
+            theirs = other.neighbours(documents[:3], 5, representation="lsa")
+            assert np.array_equal(ours.scores, theirs.scores)
+        assert len(list((tmp_path / "c" / "indexes").glob("vectors-*"))) == 1
+
+
+def test_a_collection_that_is_empty_at_first(tmp_path: Path) -> None:
+    with Indexer.create(tmp_path / "c", language="en") as indexer:
+        query = [Document("q", "rye bread", language="en")]
+        assert (indexer.neighbours(query, 3, representation="lsa").rows == -1).all()
+        indexer.add(
+            Document(f"d{n}", "rye bread" if n else "fish and boats", labels=("L",), language="en")
+            for n in range(3)
+        )
+        assert indexer.neighbours(query, 2, representation="lsa").rows.tolist() == [[1, 2]]

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from labelkin.corpus import Document
+from labelkin.exceptions import ConfigError
+from labelkin.indexer import Indexer
+from labelkin.represent.transformer import TransformerEncoder
+from labelkin.store.config import DenseSection
+
+pytest.importorskip("sentence_transformers")
+
+WORDS = "[PAD] [UNK] [CLS] [SEP] [MASK] rye bread brot pan fluss rio river the das el".split()
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny multilingual model with random weights, in a folder."""
+    import torch
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+    from transformers import BertConfig, BertModel, BertTokenizerFast
+
+    folder = tmp_path_factory.mktemp("model")
+    (folder / "vocab.txt").write_text("\n".join(WORDS))
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=len(WORDS),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        max_position_embeddings=32,
+    )
+    BertModel(config).save_pretrained(folder / "bert")
+    BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder / "bert")
+    words = Transformer(str(folder / "bert"))
+    SentenceTransformer(modules=[words, Pooling(16)]).save(str(folder / "specter"))
+    SentenceTransformer(modules=[words, Pooling(16)]).save(str(folder / "other"))
+    return folder
+
+
+def encoder(path: Path, **settings: object) -> TransformerEncoder:
+    return TransformerEncoder(str(path), DenseSection.model_validate(settings))
+
+
+def test_specter_reads_title_and_abstract_parted(model: Path) -> None:
+    whole = Document("1", "rye bread", "river")
+    parted = Document("2", "", "rye bread [SEP] river")
+    other = encoder(model / "other").encode([whole, parted])
+    specter = encoder(model / "specter").encode([whole])
+    assert specter[0] == pytest.approx(other[1], abs=1e-5)
+    assert not np.allclose(other[0], other[1], atol=1e-4)
+
+
+def test_length_and_normalisation(model: Path) -> None:
+    document = [Document("1", "rye bread river"), Document("2")]
+    long = encoder(model / "other").encode(document)
+    cut = encoder(model / "other", max_length=3).encode(document)
+    assert np.linalg.norm(long, axis=1) == pytest.approx([1, 0], abs=1e-5)
+    rye = encoder(model / "other").encode([Document("1", "rye")])
+    assert cut[0] == pytest.approx(rye[0], abs=1e-5)
+    raw = encoder(model / "other", normalise=False).encode(document)
+    assert np.linalg.norm(raw[0]) != pytest.approx(1, abs=1e-3)
+
+
+def test_texts_of_several_languages_by_a_path(model: Path, tmp_path: Path) -> None:
+    name = str(model / "other")
+    with Indexer.create(tmp_path / "c") as indexer:
+        indexer.add(
+            [
+                Document("de", "das brot", labels=("B",), language="de"),
+                Document("es", "el pan", labels=("B",), language="es"),
+                Document("en", "the river", labels=("R",), language="en"),
+            ]
+        )
+        for row, words in enumerate(("das brot", "el pan", "the river")):
+            found = indexer.neighbours([Document("q", words)], 1, representation=name)
+            assert found.rows.tolist() == [[row]]
+            assert found.distances()[0, 0] == pytest.approx(0, abs=0.02)
+
+
+def test_a_model_that_is_not_there() -> None:
+    with pytest.raises(ConfigError, match=r"no sentence-transformers model '/no/such/model'"):
+        encoder(Path("/no/such/model")).encode([Document("1", "rye")])
