@@ -235,12 +235,7 @@ class LabelAe:
             keys = documents * len(self._votes.label_order) + columns
             first = np.sort(np.unique(keys, return_index=True)[1])
             documents, columns, scores = documents[first], columns[first], scores[first]
-        lengths = np.bincount(documents, minlength=len(logits))
-        return Ranking(
-            np.concatenate(([0], np.cumsum(lengths))).astype(np.int64),
-            columns.astype(np.int32),
-            scores.astype(np.float32),
-        )
+        return Ranking.from_pairs(documents, columns, scores, len(logits))
 
 
 def model_folder(collection: Collection) -> Path:

@@ -113,12 +113,7 @@ class MixRanked(_Pair):
         scores = np.bincount(places, parts, len(both))
         documents, columns = np.divmod(both, max(width, 1))
         order = np.lexsort((self.knn.label_order[columns], -scores, documents))
-        lengths = np.bincount(documents, minlength=len(votes))
-        return Ranking(
-            np.concatenate(([0], np.cumsum(lengths))).astype(np.int64),
-            columns[order].astype(np.int32),
-            scores[order].astype(np.float32),
-        )
+        return Ranking.from_pairs(documents[order], columns[order], scores[order], len(votes))
 
     def cut(self, neighbours: Neighbours, ranking: Ranking) -> Ranking:
         """As many labels as the voting neighbours have, or those above the threshold."""

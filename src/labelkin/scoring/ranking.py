@@ -71,6 +71,22 @@ class Ranking:
         return cls(starts, flat, values.astype(np.float32))
 
     @classmethod
+    def from_pairs(
+        cls,
+        documents: npt.NDArray[np.int64],
+        columns: npt.NDArray[np.integer[Any]],
+        scores: npt.NDArray[np.floating[Any]],
+        count: int,
+    ) -> Ranking:
+        """A ranking of `count` documents from pairs of document and label, in their final order."""
+        lengths = np.bincount(documents, minlength=count)
+        return cls(
+            np.concatenate(([0], np.cumsum(lengths))).astype(np.int64),
+            columns.astype(np.int32),
+            scores.astype(np.float32),
+        )
+
+    @classmethod
     def joined(cls, parts: Sequence[Ranking]) -> Ranking:
         """Batches one after another."""
         lengths = np.concatenate([part.lengths for part in parts])

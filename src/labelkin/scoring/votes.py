@@ -92,9 +92,6 @@ def _vote(
     totals = np.where(there, weights, 0).sum(1)
     shares = votes / np.maximum(totals[documents], np.finfo(np.float64).tiny)
     order = np.lexsort((label_order[labels], -similarity, -shares, documents))
-    lengths = np.bincount(documents, minlength=len(neighbours))
-    return Ranking(
-        np.concatenate(([0], np.cumsum(lengths))).astype(np.int64),
-        labels[order].astype(np.int32),
-        np.clip(shares[order], 0, 1).astype(np.float32),
+    return Ranking.from_pairs(
+        documents[order], labels[order], np.clip(shares[order], 0, 1), len(neighbours)
     )
