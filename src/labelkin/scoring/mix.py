@@ -110,7 +110,7 @@ class MixRanked(_Pair):
         keys = np.concatenate((_keys(decoded, width), _keys(votes, width)))
         parts = np.concatenate((decoded.scores * share, votes.scores * (1 - share)))
         both, places = np.unique(keys, return_inverse=True)
-        scores = np.bincount(places, parts, len(both))
+        scores = np.bincount(places, parts, len(both)).astype(np.float64, copy=False)
         documents, columns = np.divmod(both, max(width, 1))
         order = np.lexsort((self.knn.label_order[columns], -scores, documents))
         return Ranking.from_pairs(documents[order], columns[order], scores[order], len(votes))
