@@ -66,7 +66,9 @@ class Workers:
         block = torch.zeros(len(union), *values.shape[1:], dtype=values.dtype, device=values.device)
         block[torch.searchsorted(union, rows)] = values
         torch.distributed.all_reduce(block)
-        return torch.sparse_coo_tensor(union[None], block / self.count, gradient.shape)
+        return torch.sparse_coo_tensor(
+            union[None], block / self.count, gradient.shape, check_invariants=False
+        )
 
     def share_buffers(self, network: nn.Module) -> None:
         """Give all processes the running means and variances of the first."""
