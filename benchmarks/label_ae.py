@@ -306,7 +306,7 @@ def grid(knn: Knn, label_ae: LabelAe, near: Neighbours, gold: Any) -> Iterator[l
                 yield ["mix-ranked", k, weighting, distance, "count", *values.values()]
 
 
-def chosen_on_dev(indexer: Indexer, dev: Any) -> dict[str, Method]:
+def chosen_on_dev(indexer: Indexer, dev: Any, ks: Sequence[int]) -> dict[str, Method]:
     """Each method with the settings that do best on dev."""
     _, near, gold = dev
     knn = Knn(indexer.collection, VOTES)
@@ -319,7 +319,7 @@ def chosen_on_dev(indexer: Indexer, dev: Any) -> dict[str, Method]:
             best[method_name] = (value, method)
 
     rankings = {}
-    for k in KS[1:]:
+    for k in ks:
         base = replace(VOTES, k=k)
         votes = knn.changed(base)
         ranked = votes.rank(near)
@@ -436,7 +436,7 @@ def model_figures(
     }
     with (model_folder(indexer.collection) / "training.csv").open() as file:
         found["curve"] = list(csv.DictReader(file))
-    methods = chosen_on_dev(indexer, splits["dev"])
+    methods = chosen_on_dev(indexer, splits["dev"], (20,) if name.startswith("short") else KS[1:])
     for split_name, (_, near, gold) in splits.items():
         evaluations = {key: scored(method, near, gold) for key, method in methods.items()}
         base = evaluations["knn, majority and count"]
