@@ -300,7 +300,7 @@ def grid(knn: Knn, label_ae: LabelAe, near: Neighbours, gold: Any) -> Iterator[l
                     ):
                         values = evaluate(scored(method, near, gold, ranked), MEASURES)
                         yield [name, k, weighting, distance, cut, *values.values()]
-                joined = MixRanked(votes, label_ae.changed(base), MixSettings())
+                joined = MixRanked(votes, label_ae.changed(base), MixSettings(0.5, "mean", 0.0))
                 joined._last = (near, decoded, ranked_votes)
                 values = evaluate(scored(joined, near, gold), MEASURES)
                 yield ["mix-ranked", k, weighting, distance, "count", *values.values()]

@@ -136,7 +136,7 @@ def test_mix_keeps_all_if_the_label_ae_gives_more(indexer, queries):
 def test_mix_ranked_at_its_ends(indexer, queries, share):
     near = indexer.neighbours(queries, 20)
     knn, label_ae = Knn(indexer.collection, ScorerSettings()), LabelAe(indexer.collection, AVERAGE)
-    mixed = MixRanked(knn, label_ae, MixSettings(share=share)).rank(near)
+    mixed = MixRanked(knn, label_ae, MixSettings(share, None, 0.0)).rank(near)
     alone = (label_ae if share else knn).rank(near)
     for (columns, scores), (_, expected) in zip(mixed, alone, strict=True):
         assert len(columns) == len(set(columns.tolist()))
@@ -286,7 +286,9 @@ def test_a_limit_replaces_the_count():
 def test_mix_ranked_counts_by_its_own_scheme(indexer, queries):
     near = indexer.neighbours(queries, 20)
     endless = Knn(indexer.collection, ScorerSettings(count=None))
-    joined = MixRanked(endless, LabelAe(indexer.collection, AVERAGE), MixSettings(count="mean"))
+    joined = MixRanked(
+        endless, LabelAe(indexer.collection, AVERAGE), MixSettings(count="mean", threshold=0.0)
+    )
     votes = Knn(indexer.collection, ScorerSettings())
     given = joined.cut(near, joined.rank(near))
     assert given.lengths.tolist() == votes.cut(near, votes.rank(near)).lengths.tolist()

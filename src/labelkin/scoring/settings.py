@@ -37,9 +37,9 @@ class ScorerSettings:
 class MixSettings:
     """How `mix-ranked` joins two rankings: the share of the autoencoder's scores, and the cut."""
 
-    share: float = 0.5
-    count: CountScheme | None = "mean"
-    threshold: float = 0.0
+    share: float = 0.2
+    count: CountScheme | None = None
+    threshold: float = 0.25
 
 
 @dataclass(frozen=True, slots=True)

@@ -238,16 +238,18 @@ class MixSection(Section):
     """How `mix-ranked` joins votes and label autoencoder."""
 
     share: float = Field(
-        default=0.5,
+        default=0.2,
         ge=0.0,
         le=1.0,
         description="The label-AE's share of the score; the rest is the votes'.",
     )
     count: Literal["mean", "weighted", "none"] = Field(
-        default="mean", description="How many headings, as the voting neighbours have."
+        default="none",
+        description="How many headings: as the voting neighbours have, or as many as pass the "
+        "threshold.",
     )
     threshold: float = Field(
-        default=0.0, ge=0.0, le=1.0, description="Headings with a lower score are not given."
+        default=0.25, ge=0.0, le=1.0, description="Headings with a lower score are not given."
     )
 
 
