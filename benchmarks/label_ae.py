@@ -552,7 +552,8 @@ def report(work: Path) -> str:
 
 
 def quality_lines(found: dict[str, Any], work: Path) -> list[str]:
-    models = found["models"]
+    models = {name: found["models"][name] for name in MODELS if name in found["models"]}
+    first = next(iter(models))
     lines = [
         "## Training on mesh47k",
         "",
@@ -570,12 +571,12 @@ def quality_lines(found: dict[str, Any], work: Path) -> list[str]:
         )
     lines += [
         "",
-        "The course of `auto`:",
+        f"The course of `{first}`:",
         "",
         "| epoch | loss | validation loss | MiF | predicted MiF |",
     ]
     lines.append("|---" * 5 + "|")
-    for entry in models["auto"]["curve"]:
+    for entry in models[first]["curve"]:
         cells = [float(entry[key]) for key in ("loss", "validation_loss", "MiF", "predicted_MiF")]
         lines.append(f"| {entry['epoch']} | " + " | ".join(f"{cell:.3f}" for cell in cells) + " |")
     lines += ["", "## Quality, settings chosen on dev", ""]
@@ -606,7 +607,7 @@ def quality_lines(found: dict[str, Any], work: Path) -> list[str]:
         "## MiF by how often a heading occurs in training",
         "",
     ]
-    bands = list(next(iter(models["auto"]["methods"].values()))["dev"]["bands"])
+    bands = list(next(iter(models[first]["methods"].values()))["dev"]["bands"])
     for split_name in SPLITS:
         lines += [f"### {split_name}", "", "| model | method | " + " | ".join(bands) + " |"]
         lines.append("|---" * (len(bands) + 2) + "|")
