@@ -397,3 +397,9 @@ class Indexer(Closing):
         if name not in self._searches:
             self._searches[name] = open_search(self.collection, name)
         return self._searches[name]
+
+    def close_search(self, representation: str | None = None) -> None:
+        """Let go of what a search holds in memory; it is opened anew when it is asked for."""
+        search = self._searches.pop(representation or self.config.representation.name, None)
+        if search is not None:
+            search.close()

@@ -43,6 +43,17 @@ def test_unknown_names_list_the_known(tmp_path: Path) -> None:
         indexer.search("lsb")
 
 
+def test_names_that_lack_or_mix_something(tmp_path: Path) -> None:
+    with Indexer.create(tmp_path / "c") as indexer:
+        for name in ("stems,", ",", "lsa, "):
+            with pytest.raises(ConfigError, match="lacks a name beside a comma"):
+                indexer.search(name)
+        with pytest.raises(ConfigError, match=r'lsa is joined with ","'):
+            indexer.search("stems+lsa")
+        pytest.importorskip("faiss")
+        assert indexer.search(" lsa ").fingerprint() == indexer.search("lsa").fingerprint()
+
+
 def test_normalised() -> None:
     vectors = np.array([[3, 4], [0, 0]], dtype=np.float32)
     assert normalised(vectors).tolist() == [pytest.approx([0.6, 0.8]), [0, 0]]

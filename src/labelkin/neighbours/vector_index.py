@@ -92,9 +92,10 @@ class VectorIndex:
             self.stored = self._file.append(rows, vectors, note, after=self.stored)
             added += len(batch)
         if not self._reflects(generation):
-            keys, vectors = self.stored.keys[:0], self.stored.vectors[:0]
             done = self._note(generation, generation.next_row)
-            self.stored = self._file.append(keys, vectors, done, after=self.stored)
+            self.stored = self._file.append(
+                self.stored.keys[:0], self.stored.vectors[:0], done, after=self.stored
+            )
         return added
 
     def _start_over(self) -> None:
