@@ -365,7 +365,9 @@ class Indexer(Closing):
         parts = search.parts(documents, max(KS), store_terms=True)
         constant = self.config.fusion.rank_constant
         scorer = self.method(settings)
-        best = sweep_fusion(scorer, settings, parts, gold, measure, constant, progress)[0].fusion
+        depth = max(settings.k, self.config.fusion.depth)
+        near = [part.nearest(depth) for part in parts]
+        best = sweep_fusion(scorer, settings, near, gold, measure, constant, progress)[0].fusion
         if best is None:
             return []
         found = fuse(parts, max(KS), best.weights, best.method, constant)

@@ -63,11 +63,15 @@ def test_wordllama_is_a_mean_that_order_does_not_change(tmp_path: Path) -> None:
     pytest.importorskip("wordllama")
     with Indexer.create(tmp_path / "c") as indexer:
         encoder = open_encoder("wordllama", indexer.collection)
-        vectors = encoder.encode(
-            [Document("1", "rye bread"), Document("2"), Document("3", "fish boats")]
-        )
-    assert vectors.shape == (3, 256)
-    assert np.linalg.norm(vectors, axis=1) == pytest.approx([1, 0, 1], abs=1e-5)
+        texts = ["rye bread", "", "fish boats", "boats fish", "rye bread " * 500]
+        vectors = encoder.encode([Document(str(n), text) for n, text in enumerate(texts)])
+        alone = [encoder.encode([Document("1", text)])[0] for text in texts]
+    assert vectors.shape == (5, 256)
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx([1, 0, 1, 1, 1], abs=1e-5)
+    assert vectors[2] == pytest.approx(vectors[3], abs=1e-5)
+    assert vectors[0] @ vectors[2] < 0.9
+    # Whatever they are encoded with.
+    assert vectors == pytest.approx(np.stack(alone), abs=1e-5)
 
 
 GERMAN = [

@@ -28,6 +28,9 @@ _NOTHING = Document("", "", language="en")
 class VectorSearch(NeighbourSearch):
     """Searches by how near the vectors of texts are."""
 
+    # A transformer's vector varies in its last digits with the texts that it is encoded beside.
+    _apart = 0.01
+
     def __init__(self, collection: Collection, encoder: str) -> None:
         super().__init__(collection)
         self._name = encoder
@@ -43,6 +46,7 @@ class VectorSearch(NeighbourSearch):
 
     def close(self) -> None:
         """Let go of the vectors."""
+        self._encoder.close()
         self._forget()
 
     def _forget(self) -> None:
@@ -52,6 +56,7 @@ class VectorSearch(NeighbourSearch):
     def build(self, progress: BuildProgress | None = None) -> int:
         """Encode what is missing; the number of documents that were new."""
         if not self._encoder.is_current():
+            self._encoder.close()
             self._open()
         added = self._index.catch_up(progress)
         if added and self._collection.config.dense.index != "flat":

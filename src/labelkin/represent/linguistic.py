@@ -142,10 +142,17 @@ def _joined(docs: Sequence[Doc]) -> Doc:
     """Parts of a text as one, with nothing that goes across where they meet."""
     from spacy.tokens import Doc
 
-    between = Doc(docs[0].vocab, words=["\n"], spaces=[False])
-    pieces = [piece for doc in docs for piece in (doc, between) if len(doc)]
-    joined = Doc.from_docs(pieces, attrs=["LEMMA", "POS"], exclude=["tensor"])
-    return docs[0] if joined is None else joined
+    said = [doc for doc in docs if len(doc)] or docs[:1]
+    if len(said) == 1:
+        return said[0]
+    words: list[str] = []
+    tags: list[str] = []
+    lemmas: list[str] = []
+    for doc in said:
+        words += [*(token.text for token in doc), "\n"]
+        tags += [*(token.pos_ for token in doc), "SPACE"]
+        lemmas += [*(token.lemma_ for token in doc), "\n"]
+    return Doc(docs[0].vocab, words=words, pos=tags, lemmas=lemmas)
 
 
 def _lemmas(doc: Doc) -> Iterator[str]:

@@ -51,6 +51,9 @@ class TransformerEncoder:
     def relearn(self) -> None:
         """Nothing: the model is not learned here."""
 
+    def close(self) -> None:
+        """Nothing: no file stays open."""
+
     def encode(self, documents: Sequence[Document]) -> Vectors:
         """What the model makes of each text, cut at the maximum length."""
         model = _model(self.name, self._settings.max_length, self._digest)
