@@ -14,6 +14,7 @@ from labelkin.exceptions import MissingExtraError
 from labelkin.indexer import Indexer
 from labelkin.neighbours.vector_file import VectorFile
 from labelkin.neighbours.vector_searcher import VectorSearcher
+from labelkin.represent.cache import text_digest
 from labelkin.store.config import DenseSection
 from labelkin.store.locks import FileLock, beside
 
@@ -312,6 +313,28 @@ def test_vectors_of_queries_are_kept_on_request(
     monkeypatch.setattr("labelkin.represent.lsa.LsaEncoder.encode", None)
     again = indexer.neighbours(query, 3, representation="lsa")
     assert np.array_equal(first.scores, again.scores)
+
+
+def test_vectors_of_queries_are_kept_once_and_a_full_disk_is_passed_over(
+    indexer: Indexer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    from labelkin.neighbours.vector_index import VectorCache
+    from labelkin.represent.encoder import open_encoder
+
+    cache = VectorCache(indexer.collection, open_encoder("lsa", indexer.collection))
+    texts = list(demo_documents(20))
+    expected = cache.vectors(texts, store=True)
+    # As if another process had stored them just before.
+    cache._keep([text_digest(text) for text in texts], expected)
+    assert len(cache._file.read()) == 20
+    assert np.array_equal(cache.vectors(texts[::-1])[::-1], expected)
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(VectorFile, "append", full)
+    assert cache.vectors([Document("q", texts[0].title, language="en")], store=True).any()
+    assert "vectors are not cached" in caplog.messages[-1]
 
 
 def test_a_backup_that_was_put_back(indexer: Indexer, tmp_path: Path) -> None:

@@ -213,17 +213,30 @@ class VectorCache:
         stored = self._file.read()
         if stored.note.get("version") != self._encoder.version:
             return {}
-        keys = (key.tobytes() for key in stored.keys)
-        return {key: stored.vectors[place] for place, key in enumerate(keys) if key in wanted}
+        # The first half of a digest tells nearly all apart, and is quick to compare.
+        asked = np.frombuffer(b"".join(wanted), dtype=np.uint64)[::2]
+        places = np.flatnonzero(np.isin(stored.keys.view(np.uint64)[::2], asked))
+        found = {stored.keys[place].tobytes(): stored.vectors[place] for place in places}
+        return {digest: vector for digest, vector in found.items() if digest in wanted}
 
     def _keep(self, digests: Sequence[bytes], vectors: Vectors) -> None:
-        self._file.folder.parent.mkdir(exist_ok=True)
-        with FileLock(beside(self._file.folder, "write")) as lock:
-            if lock.take(WRITER_PATIENCE_SECONDS):
-                if self._file.read().note.get("version") != self._encoder.version:
-                    self._file.clear()
-                keys = np.frombuffer(b"".join(digests), dtype=_DIGEST_TYPE)
-                self._file.append(keys, vectors, {"version": self._encoder.version})
+        """Store new vectors; a disk that takes no more is no reason not to search."""
+        try:
+            self._file.folder.parent.mkdir(exist_ok=True)
+            with FileLock(beside(self._file.folder, "write")) as lock:
+                if lock.take(WRITER_PATIENCE_SECONDS):
+                    self._append(digests, vectors)
+        except OSError as error:
+            logger.warning("%s: %s; vectors are not cached", self._file.folder, error)
+
+    def _append(self, digests: Sequence[bytes], vectors: Vectors) -> None:
+        if self._file.read().note.get("version") != self._encoder.version:
+            self._file.clear()
+        known = self._known(set(digests))
+        new = [place for place, digest in enumerate(digests) if digest not in known]
+        if new:
+            keys = np.frombuffer(b"".join(digests[place] for place in new), dtype=_DIGEST_TYPE)
+            self._file.append(keys, vectors[new], {"version": self._encoder.version})
 
 
 def indexed_encoders(collection: Collection) -> list[str]:

@@ -29,17 +29,16 @@ class FileLock(Closing):
         while (descriptor := self._opened()) is not None:
             try:
                 fcntl.flock(descriptor, self._kind | fcntl.LOCK_NB)
+                # Its last holder may have removed the file: then the lock is on nothing.
+                if os.path.samestat(os.fstat(descriptor), self._path.stat()):
+                    self._descriptor = descriptor
+                    return True
             except OSError:
-                os.close(descriptor)
-                if time.monotonic() >= deadline:
-                    return False
-                time.sleep(0.02)
-                continue
-            # Its last holder may have removed the file: then the lock is on nothing.
-            if os.fstat(descriptor).st_nlink:
-                self._descriptor = descriptor
-                return True
+                pass
             os.close(descriptor)
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(0.02)
         return True
 
     def _opened(self) -> int | None:
