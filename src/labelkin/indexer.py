@@ -365,7 +365,9 @@ class Indexer(Closing):
         parts = search.parts(documents, max(KS), store_terms=True)
         constant = self.config.fusion.rank_constant
         scorer = self.method(settings)
-        best = sweep_fusion(scorer, settings, parts, gold, measure, constant, progress)[0].fusion
+        depth = max(settings.k, self.config.fusion.depth)
+        near = [part.nearest(depth) for part in parts]
+        best = sweep_fusion(scorer, settings, near, gold, measure, constant, progress)[0].fusion
         if best is None:
             return []
         found = fuse(parts, max(KS), best.weights, best.method, constant)
@@ -397,3 +399,9 @@ class Indexer(Closing):
         if name not in self._searches:
             self._searches[name] = open_search(self.collection, name)
         return self._searches[name]
+
+    def close_search(self, representation: str | None = None) -> None:
+        """Let go of what a search holds in memory; it is opened anew when it is asked for."""
+        search = self._searches.pop(representation or self.config.representation.name, None)
+        if search is not None:
+            search.close()

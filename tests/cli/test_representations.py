@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 from typer.testing import Result
 
+from labelkin.corpus import Document
 from labelkin.demo import demo_documents
+from labelkin.represent import KINDS, TermKind
 from labelkin.store.config import read_config
 
 Run = Callable[..., Result]
@@ -52,6 +54,30 @@ def test_compare_representations(run: Run, demo: str) -> None:
     table = run("compare-representations", demo, "d.jsonl", *asked).stdout
     assert "stems" in table
     assert "P@5" in table
+
+
+def test_comparing_analyses_each_text_once(
+    run: Run, demo: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, ...]] = []
+
+    class Words:
+        def analyse(
+            self, documents: Sequence[Document], kinds: Sequence[str]
+        ) -> Iterator[list[list[str]]]:
+            asked.extend(tuple(kinds) for _ in documents)
+            return ([document.text.split() for _ in kinds] for document in documents)
+
+    words = Words()
+    for name in ("lemmas", "nps"):
+        monkeypatch.setitem(KINDS, name, lambda name, _: TermKind(name, "1", words))
+    names = ("stems", "lemmas", "nps", "lemmas+nps")
+    options = [option for name in names for option in ("--representation", name)]
+    result = run("compare-representations", demo, "d.jsonl", *options, "--json")
+    assert {row["representation"] for row in json.loads(result.stdout)} == {*names}
+    assert asked == [("lemmas", "nps")] * 150
+    # The one for all, and that of the settings.
+    assert len(list((Path(demo) / "indexes").glob("terms-*"))) <= 2
 
 
 def test_tune_writes_how_to_fuse(run: Run, demo: str) -> None:

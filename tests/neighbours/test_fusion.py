@@ -8,6 +8,7 @@ import pytest
 
 from labelkin.demo import demo_documents
 from labelkin.evaluate import parse_measure
+from labelkin.evaluate.sweep import _WEIGHT_STEPS, _weights
 from labelkin.exceptions import ConfigError
 from labelkin.indexer import Indexer
 from labelkin.neighbours import Neighbours
@@ -33,6 +34,19 @@ def test_reciprocal_ranks() -> None:
     assert fused.rows.tolist() == [list(both)]
     assert fused.distances()[0] == pytest.approx([1 - s * 61 / 2 for s in both.values()])
     assert fuse([ONE, TWO], 3, [1, 0]).rows[0].tolist() == [7, 3, 5]
+
+
+def test_a_weight_of_0_adds_nobody() -> None:
+    for method in ("rank", "distance"):
+        fused = fuse([ONE, TWO], 4, [1, 0], method)
+        assert fused.rows.tolist() == [[7, 3, 5, -1]]
+        assert fuse([TWO, ONE], 4, [0, 2], method).rows.tolist() == fused.rows.tolist()
+
+
+@pytest.mark.parametrize("parts", [2, 3, 4, 5])
+def test_equal_weights_are_tried_first(parts: int) -> None:
+    first = _weights(parts, _WEIGHT_STEPS.get(parts, parts))[0]
+    assert first == (round(1 / parts, 4),) * parts
 
 
 def test_weighted_distances() -> None:
@@ -66,5 +80,5 @@ def test_a_search_by_several_is_the_fusion_of_searches(tmp_path: Path) -> None:
         best = trials[0]
         assert best.fusion is not None
         assert sum(best.fusion.weights) == pytest.approx(1)
-        alone = indexer.tune(documents[100:], parse_measure("MiF"), representation="stems")[0]
-        assert best.value >= alone.value - 0.05
+        untuned = indexer.evaluate(documents[100:], representation="stems,lsa")
+        assert best.value >= parse_measure("MiF").value(untuned)

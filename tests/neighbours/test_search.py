@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from labelkin.exceptions import (
 from labelkin.indexer import Indexer
 from labelkin.neighbours import NOBODY, Neighbours, open_search
 from labelkin.neighbours.term_index import IndexState, TermIndex
+from labelkin.represent import KINDS, TermKind
 
 Mounted = Callable[..., AbstractContextManager[Callable[..., None]]]
 
@@ -266,6 +267,74 @@ def test_another_index_is_dropped_only_when_nobody_has_it_open(indexer: Indexer)
         other.build()
         assert len(list(folders.glob("terms-*"))) == 1
         assert len(list(folders.glob(".terms-*"))) == 2
+
+
+class Words:
+    """A kind of terms that counts the texts it is asked for."""
+
+    asked = 0
+
+    def analyse(
+        self, documents: Sequence[Document], kinds: Sequence[str]
+    ) -> Iterator[list[list[str]]]:
+        for document in documents:
+            self.asked += 1
+            yield [document.text.split() for _ in kinds]
+
+
+@pytest.fixture
+def words(monkeypatch: pytest.MonkeyPatch) -> Words:
+    made = Words()
+    for name in ("lemmas", "nps"):
+        monkeypatch.setitem(KINDS, name, lambda name, _: TermKind(name, "1", made))
+    return made
+
+
+def test_an_index_of_more_kinds_serves_until_it_is_behind(indexer: Indexer, words: Words) -> None:
+    folders = indexer.collection.path / "indexes"
+    query = [text("q", "wheat storage")]
+    expected = indexer.neighbours(query, 5).rows
+    indexer.close()
+    with Indexer.open(indexer.collection.path) as other:
+        other.build("lemmas+nps+stems")
+        analysed = words.asked
+        other.neighbours(query, 5, representation="nps")
+        other.neighbours(query, 5, representation="lemmas")
+        assert words.asked == analysed + 2
+        # That of the settings stays, and is the only one kept up by who asks for it.
+        assert len(list(folders.glob("terms-*"))) == 2
+        assert np.array_equal(other.neighbours(query, 5).rows, expected)
+        other.add([text("new", "quixotic windmill", "X")])
+        assert ids(other, other.neighbours([text("q", "quixotic")], 3)) == ["new"]
+        assert words.asked == analysed + 2
+        found = other.neighbours([text("q", "windmill")], 3, representation="nps")
+        assert ids(other, found) == ["new"]
+
+
+def test_a_search_in_a_larger_index_leaves_it_when_it_is_behind(
+    indexer: Indexer, words: Words
+) -> None:
+    indexer.build("lemmas+stems")
+    analysed = words.asked
+    query = [text("q", "quixotic")]
+    assert ids(indexer, indexer.neighbours(query, 3)) == []
+    indexer.add([text("new", "quixotic windmill", "X")])
+    assert ids(indexer, indexer.neighbours(query, 3)) == ["new"]
+    assert words.asked == analysed
+
+
+def test_a_smaller_index_does_not_drop_a_larger_one(indexer: Indexer, words: Words) -> None:
+    folders = indexer.collection.path / "indexes"
+    indexer.build("lemmas+nps")
+    indexer.close()
+    (larger,) = folders.glob("terms-*")
+    with Indexer.open(indexer.collection.path) as other:
+        other.add([text("new", "quixotic windmill", "X")])
+        other.build("nps")
+        assert larger.is_dir()
+        other.close_search("nps")
+        other.build("lemmas+nps")
+        assert list(folders.glob("terms-*")) == [larger]
 
 
 def test_an_index_of_an_unknown_kind_is_passed_over(indexer: Indexer) -> None:

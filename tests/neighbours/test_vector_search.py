@@ -14,7 +14,9 @@ from labelkin.exceptions import MissingExtraError
 from labelkin.indexer import Indexer
 from labelkin.neighbours.vector_file import VectorFile
 from labelkin.neighbours.vector_searcher import VectorSearcher
+from labelkin.represent.cache import text_digest
 from labelkin.store.config import DenseSection
+from labelkin.store.locks import FileLock, beside
 
 pytest.importorskip("faiss")
 pytest.importorskip("sklearn")
@@ -80,6 +82,71 @@ def test_approximate_indexes_are_near_and_follow_changes(
         assert np.mean(shared) > 9
 
 
+@pytest.mark.parametrize("index", ["ivf-sq8", "hnsw"])
+def test_an_index_that_grows_until_it_is_worth_approximating(
+    index: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("labelkin.neighbours.vector_searcher._WORTH_APPROXIMATION", 100)
+    vectors = np.random.default_rng(5).normal(size=(400, 8)).astype(np.float16)
+    settings = DenseSection.model_validate({"index": index})
+    searcher = VectorSearcher(settings, tmp_path)
+    few = np.ones(400, dtype=bool)
+    few[3:] = False
+    for end, alive in ((90, few[:90]), (90, few[:90] | True), (110, few[:110] | True), (400, few)):
+        searcher.update(vectors[:end], alive)
+        searcher.save()
+        again = VectorSearcher(settings, tmp_path)
+        again.update(vectors[:end], alive)
+        for one in (searcher, again):
+            places, _ = one.nearest(vectors[:2].astype(np.float32), 3, np.full(2, -1))
+            assert places[:, 0].tolist() == [0, 1]
+            assert alive[places].all()
+
+
+def test_a_kept_index_of_another_kind_is_not_taken(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("labelkin.neighbours.vector_searcher._WORTH_APPROXIMATION", 100)
+    vectors = np.random.default_rng(6).normal(size=(200, 8)).astype(np.float16)
+    alive = np.ones(200, dtype=bool)
+    ivf = VectorSearcher(DenseSection.model_validate({"index": "ivf-sq8"}), tmp_path)
+    ivf.update(vectors, alive)
+    ivf.save()
+    (tmp_path / "ivf-sq8-l2.faiss").rename(tmp_path / "hnsw-l2.faiss")
+    hnsw = VectorSearcher(DenseSection.model_validate({"index": "hnsw"}), tmp_path)
+    hnsw.update(vectors, alive)
+    places, _ = hnsw.nearest(vectors[:1].astype(np.float32), 3, np.full(1, -1))
+    assert places[0, 0] == 0
+
+
+def test_an_index_is_written_when_it_has_changed_only(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("labelkin.neighbours.vector_searcher._WORTH_APPROXIMATION", 100)
+    vectors = np.random.default_rng(7).normal(size=(201, 8)).astype(np.float16)
+    searcher = VectorSearcher(DenseSection.model_validate({"index": "hnsw"}), tmp_path)
+    searcher.update(vectors[:200], np.ones(200, dtype=bool))
+    searcher.save()
+    (kept,) = tmp_path.iterdir()
+    kept.unlink()
+    searcher.update(vectors, np.ones(201, dtype=bool))
+    searcher.save()
+    assert not kept.exists()
+
+
+def test_many_removed_vectors_hide_nothing() -> None:
+    vectors = np.random.default_rng(8).normal(size=(2000, 8)).astype(np.float16)
+    alive = np.ones(2000, dtype=bool)
+    searcher = VectorSearcher(DenseSection())
+    searcher.update(vectors, alive)
+    query = vectors[:1].astype(np.float32)
+    nearest, _ = searcher.nearest(query, 900, np.full(1, -1))
+    alive = alive.copy()
+    alive[nearest[0, :890]] = False
+    searcher.update(vectors, alive)
+    assert searcher.nearest(query, 10, np.full(1, -1))[0].tolist() == nearest[:, 890:].tolist()
+
+
 @pytest.fixture
 def indexer(tmp_path: Path) -> Iterator[Indexer]:
     with Indexer.create(tmp_path / "c", language="en") as made:
@@ -132,6 +199,49 @@ def test_a_collection_that_is_only_read(indexer: Indexer, built: bool) -> None:
     assert {path for path in folder.rglob("*") if "sqlite" not in path.name} == before
 
 
+def test_a_reader_that_stays_open_while_the_owner_goes_on(indexer: Indexer) -> None:
+    documents = list(demo_documents(3))
+    indexer.build("lsa")
+    with Indexer.open(indexer.collection.path, read_only=True) as reader:
+        lsa(reader, documents[0])
+        for number, document in enumerate(documents):
+            copy = Document(f"n{number}", document.title, document.body, labels=("X",))
+            indexer.add([copy])
+            # Only the reader has its vector, in memory; then the owner leaves it out.
+            found = reader.neighbours([document], 3, representation="lsa")
+            assert found.fingerprint == reader.search("lsa").fingerprint()
+            assert lsa(reader, document)[0][0] == copy.id
+            indexer.remove([copy.id])
+            indexer.build("lsa")
+            assert lsa(reader, document) == lsa(indexer, document)
+
+
+def test_stored_documents_are_not_encoded_again(
+    indexer: Indexer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = demo_documents(2)
+    indexer.add([Document("bare", second.title, language="en")])
+    indexer.remove([first.id])
+    rows = np.arange(121)
+    for name in ("lsa", "stems,lsa"):
+        search = indexer.search(name)
+        search.build()
+        texts = indexer.collection.texts_of(rows.tolist())
+        expected = search.search([texts.get(row, Document("")) for row in rows], 5)
+        found = search.search_rows(rows, 5)
+        assert np.array_equal(found.rows, expected.rows)
+        assert found.ids == expected.ids
+        assert (found.rows[0] == -1).all()
+        assert found.rows[120, 0] >= 0
+    monkeypatch.setattr("labelkin.represent.lsa.LsaEncoder.encode", None)
+    assert len(indexer.search("lsa").search_rows(rows[1:120], 5)) == 119
+
+
+def test_no_documents(indexer: Indexer) -> None:
+    for name in ("lsa", "stems,lsa"):
+        assert indexer.neighbours([], 3, representation=name).rows.shape == (0, 3)
+
+
 def test_without_faiss(indexer: Indexer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "faiss", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'labelkin\[dense\]'"):
@@ -159,6 +269,42 @@ def test_an_interrupted_build_goes_on(indexer: Indexer, monkeypatch: pytest.Monk
     assert indexer.build("lsa") == 70
 
 
+def test_a_build_whose_vectors_vanish_starts_over(
+    indexer: Indexer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from labelkin.represent.lsa import LsaEncoder
+
+    dense = indexer.config.dense.model_copy(update={"batch_size": 10})
+    indexer.collection.config = indexer.config.model_copy(update={"dense": dense})
+    encode = LsaEncoder.encode
+    asked: list[int] = []
+
+    def removing(self: LsaEncoder, documents: list[Document]) -> np.ndarray:
+        asked.append(len(documents))
+        if len(asked) == 4:
+            (folder,) = (indexer.collection.path / "indexes").glob("vectors-*")
+            shutil.rmtree(folder)
+        return encode(self, documents)
+
+    monkeypatch.setattr(LsaEncoder, "encode", removing)
+    assert indexer.build("lsa") == 120
+    assert sum(asked) == 160
+    found = indexer.neighbours(list(demo_documents(1)), 200, representation="lsa")
+    assert (found.rows >= 0).sum() == 119
+
+
+def test_vectors_that_someone_is_making_are_not_dropped(indexer: Indexer) -> None:
+    indexer.build("lsa")
+    (old,) = (indexer.collection.path / "indexes").glob("vectors-*")
+    with FileLock(beside(old, "write")) as lock:
+        assert lock.take()
+        indexer.build("lsa", relearn=True)
+        indexer.add([Document("new", "wheat bread", labels=("X",), language="en")])
+        with Indexer.open(indexer.collection.path) as other:
+            other.build("lsa", relearn=True)
+        assert old.is_dir()
+
+
 def test_vectors_of_queries_are_kept_on_request(
     indexer: Indexer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -167,6 +313,28 @@ def test_vectors_of_queries_are_kept_on_request(
     monkeypatch.setattr("labelkin.represent.lsa.LsaEncoder.encode", None)
     again = indexer.neighbours(query, 3, representation="lsa")
     assert np.array_equal(first.scores, again.scores)
+
+
+def test_vectors_of_queries_are_kept_once_and_a_full_disk_is_passed_over(
+    indexer: Indexer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    from labelkin.neighbours.vector_index import VectorCache
+    from labelkin.represent.encoder import open_encoder
+
+    cache = VectorCache(indexer.collection, open_encoder("lsa", indexer.collection))
+    texts = list(demo_documents(20))
+    expected = cache.vectors(texts, store=True)
+    # As if another process had stored them just before.
+    cache._keep([text_digest(text) for text in texts], expected)
+    assert len(cache._file.read()) == 20
+    assert np.array_equal(cache.vectors(texts[::-1])[::-1], expected)
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(VectorFile, "append", full)
+    assert cache.vectors([Document("q", texts[0].title, language="en")], store=True).any()
+    assert "vectors are not cached" in caplog.messages[-1]
 
 
 def test_a_backup_that_was_put_back(indexer: Indexer, tmp_path: Path) -> None:

@@ -136,3 +136,23 @@ def test_an_entry_that_cannot_be_read_is_made_anew(cache: TermCache, path: Path)
     connection.close()
     assert terms(cache, words, DOCUMENTS) == TERMS
     assert words.asked == 6
+
+
+def test_a_cache_that_is_only_read(cache: TermCache, path: Path) -> None:
+    words = Words()
+    terms(cache, words, DOCUMENTS[:1])
+    reader = TermCache(path, read_only=True)
+    assert terms(reader, words, DOCUMENTS) == TERMS
+    assert words.asked == 3
+    # Neither terms nor kinds are kept by a reader.
+    terms(reader, Words("2"), DOCUMENTS)
+    reader.close()
+    assert terms(cache, words, DOCUMENTS) == TERMS
+    assert words.asked == 5
+    cache.close()
+    path.write_bytes(b"no database at all" * 100)
+    damaged = TermCache(path, read_only=True)
+    assert terms(damaged, words, DOCUMENTS[:1]) == TERMS[:1]
+    assert path.exists()
+    nothing = TermCache(path.with_name("none.sqlite"), read_only=True)
+    assert terms(nothing, words, DOCUMENTS[:1]) == TERMS[:1]

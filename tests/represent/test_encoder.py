@@ -43,6 +43,17 @@ def test_unknown_names_list_the_known(tmp_path: Path) -> None:
         indexer.search("lsb")
 
 
+def test_names_that_lack_or_mix_something(tmp_path: Path) -> None:
+    with Indexer.create(tmp_path / "c") as indexer:
+        for name in ("stems,", ",", "lsa, "):
+            with pytest.raises(ConfigError, match="lacks a name beside a comma"):
+                indexer.search(name)
+        with pytest.raises(ConfigError, match=r'lsa is joined with ","'):
+            indexer.search("stems+lsa")
+        pytest.importorskip("faiss")
+        assert indexer.search(" lsa ").fingerprint() == indexer.search("lsa").fingerprint()
+
+
 def test_normalised() -> None:
     vectors = np.array([[3, 4], [0, 0]], dtype=np.float32)
     assert normalised(vectors).tolist() == [pytest.approx([0.6, 0.8]), [0, 0]]
@@ -52,11 +63,15 @@ def test_wordllama_is_a_mean_that_order_does_not_change(tmp_path: Path) -> None:
     pytest.importorskip("wordllama")
     with Indexer.create(tmp_path / "c") as indexer:
         encoder = open_encoder("wordllama", indexer.collection)
-        vectors = encoder.encode(
-            [Document("1", "rye bread"), Document("2"), Document("3", "fish boats")]
-        )
-    assert vectors.shape == (3, 256)
-    assert np.linalg.norm(vectors, axis=1) == pytest.approx([1, 0, 1], abs=1e-5)
+        texts = ["rye bread", "", "fish boats", "boats fish", "rye bread " * 500]
+        vectors = encoder.encode([Document(str(n), text) for n, text in enumerate(texts)])
+        alone = [encoder.encode([Document("1", text)])[0] for text in texts]
+    assert vectors.shape == (5, 256)
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx([1, 0, 1, 1, 1], abs=1e-5)
+    assert vectors[2] == pytest.approx(vectors[3], abs=1e-5)
+    assert vectors[0] @ vectors[2] < 0.9
+    # Whatever they are encoded with.
+    assert vectors == pytest.approx(np.stack(alone), abs=1e-5)
 
 
 GERMAN = [

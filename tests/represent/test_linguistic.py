@@ -1,16 +1,17 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from labelkin.corpus import Document
-from labelkin.exceptions import MissingExtraError
+from labelkin.exceptions import ConfigError, MissingExtraError
 from labelkin.indexer import Indexer
 from labelkin.represent import make_representation
 from labelkin.represent.language_model import find_language_model, load_language_model
-from labelkin.represent.linguistic import LinguisticAnalysis
+from labelkin.represent.linguistic import LinguisticAnalysis, _batches
 from labelkin.store.config import RepresentationSection
 
 pytest.importorskip("spacy")
@@ -75,14 +76,57 @@ def test_keywords_come_strongest_first_and_once() -> None:
     ]
 
 
-@pytest.mark.parametrize("kind", ["lemmas", "nps", "ners"])
+@pytest.mark.parametrize("kind", ["lemmas", "nps", "deps", "ners"])
 def test_title_weight(kind: str) -> None:
-    once = terms(kind, "It stayed.", "London bridges")
-    assert once
-    assert sorted(terms(kind, "It stayed.", "London bridges", 3)) != once
-    stays = [term for term in once if "london" in term]
-    thrice = [term for term in terms(kind, "It stayed.", "London bridges", 3) if "london" in term]
-    assert len(thrice) == 3 * len(stays)
+    body = "Rye bread is sold in Geneva."
+    title, rest = terms(kind, "", "Old London bridges"), terms(kind, body)
+    assert title
+    assert rest
+    assert terms(kind, body, "Old London bridges") == title + rest
+    heavy = terms(kind, body, "Old London bridges", 3)
+    assert heavy == [term for term in title for _ in range(3)] + rest
+
+
+def test_sentences_end_where_the_title_does() -> None:
+    assert terms("nps", "Children eat bread.", "Severe asthma") == [
+        "severe_asthma",
+        "child",
+        "bread",
+    ]
+    fields = {"note": "Dark bread", "place": "Old ovens"}
+    document = Document("1", "", "Severe asthma", fields, language="en")
+    ((found,),) = LinguisticAnalysis("en_core_web_sm").analyse([document], ["nps"])
+    assert found == ["severe_asthma", "dark_bread", "old_oven"]
+    assert "severe_asthma" in terms("keywords", "Rye bread", "Severe asthma")
+
+
+def test_a_model_that_does_not_give_a_kind(tmp_path: Path) -> None:
+    import spacy
+
+    spacy.blank("pl").to_disk(tmp_path / "pl")
+    for kind, lacking in (("ners", "an entity recogniser"), ("nps", "rules for noun phrases")):
+        with pytest.raises(ConfigError, match=f"gives no {kind}: .*{lacking}"):
+            list(LinguisticAnalysis(str(tmp_path / "pl")).analyse([Document("1", "a")], [kind]))
+
+
+def test_a_model_that_changes_in_its_place(tmp_path: Path) -> None:
+    import spacy
+
+    name = str(tmp_path / "model")
+    versions = set()
+    for number in range(2):
+        spacy.blank("en").to_disk(name)
+        os.utime(tmp_path / "model" / "meta.json", (number, number))
+        find_language_model.cache_clear()
+        versions.add(LinguisticAnalysis(name).version("lemmas"))
+    assert len(versions) == 2
+
+
+def test_batches_of_long_texts_are_small() -> None:
+    short, long = ("title", "body"), ("", "x" * 150_000)
+    batches = _batches([short] * 100 + [long] * 3 + [short])
+    assert [len(batch) for batch in batches] == [64, 37, 1, 2]
+    assert _batches([]) == []
 
 
 def test_one_pass_gives_what_single_passes_give() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -73,3 +74,44 @@ def test_a_collection_that_is_empty_at_first(tmp_path: Path) -> None:
             for n in range(3)
         )
         assert indexer.neighbours(query, 2, representation="lsa").rows.tolist() == [[1, 2]]
+
+
+def test_a_collection_that_has_grown_since(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    documents = list(demo_documents(60))
+    with Indexer.create(tmp_path / "c", language="en") as indexer:
+        indexer.add(documents[:6])
+        indexer.build("lsa")
+        indexer.add(documents[6:50])
+        LsaEncoder("lsa", indexer.collection).close()
+        assert not caplog.messages
+        indexer.add(documents[50:])
+        LsaEncoder("lsa", indexer.collection).close()
+        assert "build --representation lsa --relearn" in caplog.messages[0]
+        indexer.build("lsa", relearn=True)
+        caplog.clear()
+        LsaEncoder("lsa", indexer.collection).close()
+        assert not caplog.messages
+
+
+def test_a_reader_with_other_settings_learns_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    documents = list(demo_documents(40))
+    with Indexer.create(tmp_path / "c", language="en") as indexer:
+        indexer.add(documents)
+        indexer.build("lsa")
+    learned: list[int] = []
+
+    def counted(texts: Sequence[Sequence[str]], *others: object) -> LsaModel:
+        learned.append(len(texts))
+        return learn_lsa(texts, *others)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("labelkin.represent.lsa.learn_lsa", counted)
+    with Indexer.open(tmp_path / "c", read_only=True) as reader:
+        dense = reader.config.dense.model_copy(update={"dimensions": 8})
+        reader.collection.config = reader.config.model_copy(update={"dense": dense})
+        for _ in range(3):
+            assert reader.neighbours(documents[:2], 3, representation="lsa").rows.min() >= 0
+    assert learned == [40]

@@ -12,6 +12,7 @@ from labelkin.cli.options import CollectionPath, CorpusFiles, CorpusFormat, Json
 
 if TYPE_CHECKING:
     from labelkin.evaluate.comparison import Comparison
+    from labelkin.store.config import RepresentationSection
 
 _REPRESENTATIONS = "stems lemmas nps deps ners keywords multi all lsa wordllama".split()
 _MEASURES = "MiF,MiP,MiR,P@5,P@10,nDCG@5,nDCG@10"
@@ -41,7 +42,21 @@ def compare_representations(
         raise InputError("no document with labels to compare on")
     found: list[Comparison] = []
     with Indexer.open(collection) as indexer:
+        names: list[str] = []
+        kinds: set[str] = set()
         for name in representation or _REPRESENTATIONS:
+            try:
+                kinds |= _term_kinds(name, indexer.config.representation)
+            except MissingExtraError as error:
+                if representation:
+                    raise
+                tell(f"{name} is left out: {error}")
+            else:
+                names.append(name)
+        if kinds:
+            # One index, and one analysis of each text, for all of them.
+            build_with_progress(indexer, "+".join(sorted(kinds)))
+        for name in names:
             try:
                 build_with_progress(indexer, name)
             except MissingExtraError as error:
@@ -50,6 +65,7 @@ def compare_representations(
                 tell(f"{name} is left out: {error}")
                 continue
             found += indexer.compare_representations(documents, [name], asked, KS)
+            indexer.close_search(name)
     if json:
         print_json(
             [{"representation": one.representation, "k": one.k, **one.values} for one in found]
@@ -61,3 +77,13 @@ def compare_representations(
         for one in found
     ]
     print_table("", columns, rows)
+
+
+def _term_kinds(name: str, settings: RepresentationSection) -> set[str]:
+    """The kinds of terms that a representation takes; raises where they cannot be had."""
+    from labelkin.represent import make_representation
+    from labelkin.represent.encoder import is_encoder
+
+    parts = [part.strip() for part in name.split(",")]
+    by_terms = [part for part in parts if not is_encoder(part)]
+    return {kind for part in by_terms for kind in make_representation(part, settings).versions()}

@@ -131,7 +131,9 @@ def _write(
 
     if output.suffix == ".npz":
         parts = [found for _, found in batches]
-        whole = Neighbours.joined(parts) if parts else indexer.neighbours([])
+        if not parts:
+            parts = [indexer.neighbours([], representation=representation)]
+        whole = Neighbours.joined(parts)
         whole.save(output)
         return len(whole)
     count = 0

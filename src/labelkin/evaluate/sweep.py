@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 KS = (5, 10, 20, 30, 50, 100)
-# In how many parts a weight is divided, by the number of representations.
-_WEIGHT_STEPS = {2: 20, 3: 10, 4: 5}
+# In how many parts a weight is divided, by the number of representations, whose multiple it is.
+_WEIGHT_STEPS = {2: 20, 3: 12, 4: 8}
 THRESHOLDS = tuple(np.round(np.arange(0.05, 1.0001, 0.05), 2).tolist())
 SHARES = tuple(np.round(np.arange(0.0, 1.0001, 0.1), 2).tolist())
 

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from labelkin.corpus.document import Document
 from labelkin.neighbours.fusion import fuse
 from labelkin.neighbours.neighbours import Neighbours
@@ -56,9 +59,16 @@ class FusedSearch(NeighbourSearch):
                 return found
         return [[] for _ in neighbours]
 
+    def search_rows(self, rows: npt.NDArray[np.int64], k: int) -> Neighbours:
+        """The neighbours of stored documents, leave-one-out; none for rows that are gone."""
+        depth = max(k, self._collection.config.fusion.depth)
+        return self._fused([search.search_rows(rows, depth) for search in self.searches], k)
+
     def _search(self, documents: Sequence[Document], k: int, store: bool) -> Neighbours:
+        return self._fused(self.parts(documents, k, store_terms=store), k)
+
+    def _fused(self, parts: Sequence[Neighbours], k: int) -> Neighbours:
         settings = self._collection.config.fusion
-        parts = self.parts(documents, k, store_terms=store)
         fused = fuse(parts, k, settings.weights, settings.method, settings.rank_constant)
         found_in = parts[0].fingerprint
         fingerprint = self._fingerprint(found_in["generation"], found_in["token"])

@@ -29,14 +29,16 @@ def fuse(
     `distance` with the weighted mean of 1 − d, where d is the distance in a set
     stretched from 0 for its nearest to 1 for its farthest, since no two
     representations use the range alike, and 1 in a set that does not have it.
-    A neighbour that is first in all of them is at distance 0.
+    A neighbour that is first in all of them is at distance 0; a set with the
+    weight 0 adds nobody.
     """
     if weights and len(weights) != len(parts):
         raise ConfigError(
             f"{len(weights)} fusion weights for {len(parts)} representations; give one for each"
         )
     shares = np.array(weights or [1.0] * len(parts), dtype=np.float64)
-    shares /= shares.sum()
+    parts = [part for part, share in zip(parts, shares, strict=True) if share]
+    shares = shares[shares > 0] / shares.sum()
     values = np.concatenate(
         [
             share * _values(part, method, rank_constant)

@@ -33,6 +33,9 @@ class MatchedTerm:
 class NeighbourSearch(Closing):
     """Searches a collection; what anyone has changed is seen by the next search."""
 
+    # How far apart a text and its copy may be found.
+    _apart = 0.0
+
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
         self._settings = collection.config.neighbours
@@ -111,7 +114,7 @@ class NeighbourSearch(Closing):
     ) -> tuple[tuple[str, int], ...]:
         """Pairs of a document and a row that holds the very same text."""
         distances = neighbours.distances("self")
-        places = np.argwhere((distances == 0) & (neighbours.rows != NOBODY))
+        places = np.argwhere((distances <= self._apart) & (neighbours.rows != NOBODY))
         texts = self._collection.texts_of(
             [int(neighbours.rows[place, rank]) for place, rank in places]
         )

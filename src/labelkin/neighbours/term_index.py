@@ -35,9 +35,9 @@ from labelkin.neighbours.engine import (
 )
 from labelkin.neighbours.search import BuildProgress
 from labelkin.represent.cache import TermCache
-from labelkin.represent.kind import TermKind
-from labelkin.represent.representation import KINDS, Representation, make_representation
+from labelkin.represent.representation import KINDS, Representation, kind_names
 from labelkin.store.collection import Collection, Generation
+from labelkin.store.config import RepresentationSection
 from labelkin.store.database import WRITER_PATIENCE_SECONDS
 from labelkin.store.folder import folder_errors_explained
 from labelkin.store.locks import FileLock, beside
@@ -72,6 +72,11 @@ class IndexState:
     pending: tuple[int, str] | None = None
     format_version: int = _FORMAT_VERSION
 
+    def reflects(self, generation: Generation) -> bool:
+        """Whether the index has all that the collection had then."""
+        applied = (self.next_row, self.generation, self.token)
+        return applied == (generation.next_row, generation.number, generation.token)
+
 
 class TermIndex:
     """The documents of a collection by their terms."""
@@ -82,16 +87,26 @@ class TermIndex:
         self._collection = collection
         self._cache = cache
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
-        self.kinds = _kinds_to_index(collection, representation)
-        self._versions = {kind.name: kind.version for kind in self.kinds}
-        self._home = collection.path / "indexes" / _folder_name(self._versions)
-        self.folder = self._home
-        self._open_lock = FileLock(beside(self._home, "open"), shared=True)
+        self.kinds = representation.kinds
+        self._own_versions = representation.versions()
         if not collection.database.read_only:
             with folder_errors_explained(collection.path):
-                self._home.parent.mkdir(exist_ok=True)
+                (collection.path / "indexes").mkdir(exist_ok=True)
+        self._use(_kinds_at_hand(collection, self._own_versions))
+
+    def _use(self, versions: dict[str, str]) -> None:
+        self._versions = versions
+        self._home = self._collection.path / "indexes" / _folder_name(versions)
+        self.folder = self._home
+        self._open_lock = FileLock(beside(self._home, "open"), shared=True)
         self._open_lock.take(WRITER_PATIENCE_SECONDS)
         self.index, self.state = self._open()
+
+    def _use_own(self) -> None:
+        """Leave an index of more kinds, which take time to keep up and nobody asks for here."""
+        if self._versions != self._own_versions:
+            self.close()
+            self._use(self._own_versions)
 
     def close(self) -> None:
         """Let go of the files."""
@@ -102,9 +117,7 @@ class TermIndex:
 
     def is_behind(self) -> bool:
         """Whether the database has changes that the index has not."""
-        generation = self._collection.generation()
-        applied = (self.state.next_row, self.state.generation, self.state.token)
-        return applied != (generation.next_row, generation.number, generation.token)
+        return not self.state.reflects(self._collection.generation())
 
     def catch_up(self, progress: BuildProgress | None = None) -> int:
         """Apply what the database has and the index has not; the number of new documents.
@@ -114,6 +127,7 @@ class TermIndex:
         """
         if not self.is_behind():
             return 0
+        self._use_own()
         if self._collection.database.read_only:
             # Its owner may have brought it up to date meanwhile.
             self.index, self.state = self._open()
@@ -135,6 +149,7 @@ class TermIndex:
 
     def rebuild(self) -> None:
         """Make the index anew from the documents, because it turned out to be damaged."""
+        self._use_own()
         with self._writing() as generation, folder_errors_explained(self._collection.path):
             self.index, self.state = self._start_over()
             self._apply(generation, None)
@@ -280,11 +295,19 @@ class TermIndex:
             yield document
 
     def _drop_other_indexes(self) -> None:
-        """Remove indexes that this one makes superfluous, unless someone has them open."""
+        """Remove indexes that this one makes superfluous, unless someone has them open.
+
+        These are outdated ones and those of some of its kinds, but for the
+        index of the representation that the settings name.
+        """
         if self._temporary is not None:
             return
+        settings = self._collection.config.representation
         for other in self._home.parent.glob(f"{_PREFIX}*"):
-            if other == self._home:
+            kinds = _read_note(other, {}).kinds
+            named = set(kinds) in [kind_names(part) for part in settings.name.split(",")]
+            contained = kinds.items() <= self._versions.items() and not named
+            if other == self._home or not (contained or _is_outdated(kinds, settings)):
                 continue
             with FileLock(beside(other, "open")) as lock:
                 if lock.take():
@@ -298,18 +321,25 @@ def indexed_kinds(collection: Collection) -> list[str]:
     return sorted({name for state in _states(collection) for name in state.kinds})
 
 
-def _kinds_to_index(collection: Collection, wanted: Representation) -> tuple[TermKind, ...]:
-    """The kinds that are wanted, and those that are indexed already and still current."""
-    kinds = {kind.name: kind for kind in wanted.kinds}
-    for state in _states(collection):
-        for name, version in state.kinds.items():
-            if name not in kinds and name in KINDS:
-                # A kind whose model is gone is not kept up.
-                with suppress(MissingExtraError):
-                    (kind,) = make_representation(name, collection.config.representation).kinds
-                    if kind.version == version:
-                        kinds[name] = kind
-    return tuple(kinds[name] for name in sorted(kinds))
+def _kinds_at_hand(collection: Collection, wanted: dict[str, str]) -> dict[str, str]:
+    """Kinds and versions of the index to search in: an up-to-date one of more, for want of one."""
+    generation = collection.generation()
+    states = _states(collection)
+    if any(state.kinds == wanted for state in states):
+        return wanted
+    more = (state for state in states if wanted.items() <= state.kinds.items())
+    return next((state.kinds for state in more if state.reflects(generation)), wanted)
+
+
+def _is_outdated(kinds: dict[str, str], settings: RepresentationSection) -> bool:
+    """Whether a kind is made otherwise by now; one whose model is gone may come back."""
+    for name, version in kinds.items():
+        if name not in KINDS:
+            return True
+        with suppress(MissingExtraError):
+            if KINDS[name](name, settings).version != version:
+                return True
+    return False
 
 
 def _states(collection: Collection) -> list[IndexState]:

@@ -121,7 +121,7 @@ class TermSearch(NeighbourSearch):
         try:
             self._index.catch_up()
         except CollectionBusyError as error:
-            if self._searcher is None:
+            if self._searcher is None or self._searcher[0].kinds != self._index.state.kinds:
                 raise
             logger.warning("%s; searching without the newest documents", error)
         if self._searcher is None or self._searcher[0] != self._index.state:

@@ -23,10 +23,15 @@ import numpy as np
 import numpy.typing as npt
 
 from labelkin.atomic import atomic_text
+from labelkin.exceptions import CollectionDamagedError
 
 NOTE_NAME = "labelkin.json"
 VECTOR_TYPE = np.dtype("<f2")
 _FORMAT_VERSION = 1
+
+
+class VectorsGoneError(CollectionDamagedError):
+    """The vectors are not those that were there; they can be made anew from the documents."""
 
 
 @dataclass(frozen=True)
@@ -69,11 +74,20 @@ class VectorFile:
             return self._nothing()
 
     def append(
-        self, keys: npt.NDArray[Any], vectors: npt.NDArray[Any], note: Mapping[str, Any]
-    ) -> None:
-        """Add vectors behind those that are there, and replace the note."""
+        self,
+        keys: npt.NDArray[Any],
+        vectors: npt.NDArray[Any],
+        note: Mapping[str, Any],
+        after: StoredVectors | None = None,
+    ) -> StoredVectors:
+        """Add vectors behind those that are there, and replace the note; all that is there now.
+
+        With `after`, raises VectorsGoneError where these are not what is there.
+        """
         self.folder.mkdir(parents=True, exist_ok=True)
         there = self.read()
+        if after is not None and (there.name, len(there)) != (after.name, len(after)):
+            raise VectorsGoneError(f"{self.folder}: the vectors are gone or another writer's")
         width = vectors.shape[1] if len(keys) else there.vectors.shape[1]
         if not there.name:
             self.clear()
@@ -100,6 +114,7 @@ class VectorFile:
         }
         with atomic_text(self.folder / NOTE_NAME) as text:
             json.dump(content, text)
+        return self.read()
 
     def clear(self) -> None:
         """Start over; who has the old vectors mapped keeps them."""

@@ -13,13 +13,19 @@ import logging
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 
 from labelkin.corpus.document import Document
 from labelkin.exceptions import CollectionBusyError
 from labelkin.neighbours.search import BuildProgress
-from labelkin.neighbours.vector_file import VECTOR_TYPE, StoredVectors, VectorFile
+from labelkin.neighbours.vector_file import (
+    VECTOR_TYPE,
+    StoredVectors,
+    VectorFile,
+    VectorsGoneError,
+)
 from labelkin.represent.cache import text_digest
 from labelkin.represent.encoder import Encoder, Vectors
 from labelkin.store.collection import Collection, Generation
@@ -68,22 +74,33 @@ class VectorIndex:
             generation = self._collection.generation()
             if self._is_lost():
                 logger.warning("%s: the database has gone another way", self.folder)
-                self._file.clear()
-                self.stored = self._file.read()
-            added = 0
-            for batch, note in self._missing(generation, progress):
-                vectors = self._encoder.encode([document for _, document in batch])
-                rows = np.array([row for row, _ in batch], dtype=np.int64)
-                self._file.append(rows, vectors, note)
-                added += len(batch)
-            self.stored = self._file.read()
-            if not self._reflects(generation):
-                nothing = self.stored.vectors[:0]
-                done = self._note(generation, generation.next_row)
-                self._file.append(self.stored.keys[:0], nothing, done)
-                self.stored = self._file.read()
+                self._start_over()
+            try:
+                added = self._apply(generation, progress)
+            except VectorsGoneError as error:
+                logger.warning("%s; they are made anew", error)
+                self._start_over()
+                added = self._apply(generation, progress)
         self._drop_other_versions()
         return added
+
+    def _apply(self, generation: Generation, progress: BuildProgress | None) -> int:
+        added = 0
+        for batch, note in self._missing(generation, progress):
+            vectors = self._encoder.encode([document for _, document in batch])
+            rows = np.array([row for row, _ in batch], dtype=np.int64)
+            self.stored = self._file.append(rows, vectors, note, after=self.stored)
+            added += len(batch)
+        if not self._reflects(generation):
+            done = self._note(generation, generation.next_row)
+            self.stored = self._file.append(
+                self.stored.keys[:0], self.stored.vectors[:0], done, after=self.stored
+            )
+        return added
+
+    def _start_over(self) -> None:
+        self._file.clear()
+        self.stored = self._file.read()
 
     def _catch_up_in_memory(self, generation: Generation) -> int:
         rows, parts = [self.stored.keys], [self.stored.vectors]
@@ -93,13 +110,14 @@ class VectorIndex:
             rows.append(np.array([row for row, _ in batch], dtype=np.int64))
             parts.append(vectors.astype(VECTOR_TYPE))
             added += len(batch)
+        self.stored = replace(self.stored, note=self._note(generation, generation.next_row))
         if added:
-            parts = [part for part in parts if len(part)]
-            self.stored = StoredVectors(
-                np.concatenate(rows),
-                np.concatenate(parts),
-                self._note(generation, generation.next_row),
-                self.stored.name,
+            # A name of its own: what is on disk may go on otherwise.
+            self.stored = replace(
+                self.stored,
+                keys=np.concatenate(rows),
+                vectors=np.concatenate([part for part in parts if len(part)]),
+                name=f"{self.stored.name}+{generation.token}",
             )
         return added
 
@@ -151,12 +169,15 @@ class VectorIndex:
             yield
 
     def _drop_other_versions(self) -> None:
-        """Remove the vectors of the same encoder as it was before."""
+        """Remove the vectors of the same encoder as it was before, unless someone makes them."""
         for other in self.folder.parent.glob(f"{_PREFIX}*"):
             note = VectorFile(other, np.int64).read().note
-            if other != self.folder and note.get("encoder") == self._encoder.name:
-                shutil.rmtree(other, ignore_errors=True)
-                beside(other, "write").unlink(missing_ok=True)
+            if other == self.folder or note.get("encoder") != self._encoder.name:
+                continue
+            with FileLock(beside(other, "write")) as lock:
+                if lock.take():
+                    shutil.rmtree(other, ignore_errors=True)
+                    beside(other, "write").unlink(missing_ok=True)
 
 
 class VectorCache:
@@ -192,17 +213,30 @@ class VectorCache:
         stored = self._file.read()
         if stored.note.get("version") != self._encoder.version:
             return {}
-        keys = (key.tobytes() for key in stored.keys)
-        return {key: stored.vectors[place] for place, key in enumerate(keys) if key in wanted}
+        # The first half of a digest tells nearly all apart, and is quick to compare.
+        asked = np.frombuffer(b"".join(wanted), dtype=np.uint64)[::2]
+        places = np.flatnonzero(np.isin(stored.keys.view(np.uint64)[::2], asked))
+        found = {stored.keys[place].tobytes(): stored.vectors[place] for place in places}
+        return {digest: vector for digest, vector in found.items() if digest in wanted}
 
     def _keep(self, digests: Sequence[bytes], vectors: Vectors) -> None:
-        self._file.folder.parent.mkdir(exist_ok=True)
-        with FileLock(beside(self._file.folder, "write")) as lock:
-            if lock.take(WRITER_PATIENCE_SECONDS):
-                if self._file.read().note.get("version") != self._encoder.version:
-                    self._file.clear()
-                keys = np.frombuffer(b"".join(digests), dtype=_DIGEST_TYPE)
-                self._file.append(keys, vectors, {"version": self._encoder.version})
+        """Store new vectors; a disk that takes no more is no reason not to search."""
+        try:
+            self._file.folder.parent.mkdir(exist_ok=True)
+            with FileLock(beside(self._file.folder, "write")) as lock:
+                if lock.take(WRITER_PATIENCE_SECONDS):
+                    self._append(digests, vectors)
+        except OSError as error:
+            logger.warning("%s: %s; vectors are not cached", self._file.folder, error)
+
+    def _append(self, digests: Sequence[bytes], vectors: Vectors) -> None:
+        if self._file.read().note.get("version") != self._encoder.version:
+            self._file.clear()
+        known = self._known(set(digests))
+        new = [place for place, digest in enumerate(digests) if digest not in known]
+        if new:
+            keys = np.frombuffer(b"".join(digests[place] for place in new), dtype=_DIGEST_TYPE)
+            self._file.append(keys, vectors[new], {"version": self._encoder.version})
 
 
 def indexed_encoders(collection: Collection) -> list[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,8 @@ from labelkin.atomic import atomic_file
 from labelkin.exceptions import MissingExtraError
 from labelkin.represent.encoder import Vectors, normalised
 from labelkin.store.config import DenseSection
+
+logger = logging.getLogger(__name__)
 
 # Newer vectors than these are compared one by one until there are more of them.
 _MOST_UNINDEXED = 5_000
@@ -44,6 +48,8 @@ class VectorSearcher:
         self._path = folder / f"{settings.index}-{settings.metric}.faiss" if folder else None
         self._vectors: npt.NDArray[np.float16] = np.empty((0, 0), dtype=np.float16)
         self._index: Any = None
+        self._kind = "flat"
+        self._is_kept = True
         self._end = 0
         self._alive: npt.NDArray[np.bool_] = np.empty(0, dtype=np.bool_)
         self._indexed: npt.NDArray[np.bool_] = np.empty(0, dtype=np.bool_)
@@ -64,7 +70,8 @@ class VectorSearcher:
             self._load()
         indexed = int(self._indexed.sum())
         gone = indexed - int((self._indexed & self._alive[: self._end]).sum())
-        if self._index is None or gone > max(1000, indexed // 5):
+        other = self._kind != self._wanted_kind()
+        if self._index is None or other or gone > max(1000, indexed // 5):
             self._build()
         elif len(vectors) - self._end > _MOST_UNINDEXED or self._kind == "flat":
             self._add(len(vectors))
@@ -78,7 +85,7 @@ class VectorSearcher:
         """
         places = np.full((len(queries), k), -1, dtype=np.int64)
         scores = np.zeros((len(queries), k), dtype=np.float32)
-        if not k or not self._alive.any():
+        if not places.size or not self._alive.any():
             return places, scores
         queries = queries.astype(np.float16).astype(np.float32)
         for number, found in enumerate(self._candidates(queries, k)):
@@ -93,28 +100,44 @@ class VectorSearcher:
 
     def save(self) -> None:
         """Keep an approximate index on disk, since it takes long to build."""
-        if self._path is None or self._index is None or self._kind == "flat":
+        if self._path is None or self._is_kept or self._kind == "flat":
             return
-        content = load_faiss().serialize_index(self._index)
-        with atomic_file(self._path) as file:
-            file.write(content.tobytes())
+        faiss = load_faiss()
+        try:
+            with atomic_file(self._path) as file:
+                faiss.write_index(self._index, faiss.PyCallbackIOWriter(file.write))
+        except (OSError, RuntimeError) as error:
+            logger.warning("%s: %s; the index is not kept", self._path, error)
+        self._is_kept = True
 
-    @property
-    def _kind(self) -> str:
-        few = len(self._vectors) < _WORTH_APPROXIMATION
+    def _wanted_kind(self) -> str:
+        few = int(self._alive.sum()) < _WORTH_APPROXIMATION
         return "flat" if few else self._settings.index
 
-    def _candidates(self, queries: Vectors, k: int) -> list[Places]:
-        gone = int((self._indexed & ~self._alive[: self._end]).sum())
-        wanted = min(k + 1 + gone + _TIE_MARGIN, self._index.ntotal)
+    def _candidates(self, queries: Vectors, k: int) -> Iterator[Places]:
+        """For each query the places that may be among its `k` best."""
+        faiss = load_faiss()
         asked = normalised(queries) if self._settings.metric == "cosine" else queries
-        found = np.empty((len(queries), 0), dtype=np.int64)
-        if wanted:
-            if self._kind == "hnsw":
-                self._inner().hnsw.efSearch = max(64, 2 * wanted)
-            _, found = self._index.search(np.ascontiguousarray(asked), wanted)
-        newest = np.arange(self._end, len(self._vectors))
-        return [np.concatenate((line[line >= 0], newest)) for line in found]
+        asked = np.ascontiguousarray(asked)
+        wanted = min(k + 1 + _TIE_MARGIN, self._index.ntotal)
+        _, found = self._index.search(asked, wanted, params=self._parameters(wanted))
+        newest = np.flatnonzero(self._alive[self._end :]) + self._end
+        if len(newest):
+            vectors = self._prepared(newest)
+            wanted = min(k + 1 + _TIE_MARGIN, len(newest))
+            _, near = faiss.knn(asked, vectors, wanted, metric=self._index.metric_type)
+            found = np.concatenate((found, newest[near]), axis=1)
+        return (line[line >= 0] for line in found)
+
+    def _parameters(self, wanted: int) -> Any:
+        """How to search the index: well enough, and among the living only."""
+        faiss = load_faiss()
+        alive = faiss.IDSelectorBitmap(np.packbits(self._alive, bitorder="little"))
+        if self._kind == "hnsw":
+            return faiss.SearchParametersHNSW(sel=alive, efSearch=max(64, 2 * wanted))
+        if self._kind == "ivf-sq8":
+            return faiss.SearchParametersIVF(sel=alive, nprobe=self._inner().nprobe)
+        return faiss.SearchParameters(sel=alive)
 
     def _scores(self, query: Vectors, places: Places) -> npt.NDArray[np.float32]:
         vectors = self._vectors[places].astype(np.float32)
@@ -135,6 +158,7 @@ class VectorSearcher:
         euclidean = self._settings.metric == "l2"
         metric = faiss.METRIC_L2 if euclidean else faiss.METRIC_INNER_PRODUCT
         alive = np.flatnonzero(self._alive)
+        self._kind = self._wanted_kind()
         if self._kind == "ivf-sq8":
             lists = max(1, int(4 * math.sqrt(len(alive))))
             inner = faiss.index_factory(width, f"IVF{lists},SQ8", metric)
@@ -164,6 +188,7 @@ class VectorSearcher:
         new = self._alive[self._end : end]
         self._indexed = np.concatenate((self._indexed, new))
         self._end = end
+        self._is_kept = False
 
     def _prepared(self, places: Places) -> Vectors:
         vectors = self._vectors[places].astype(np.float32)
@@ -176,17 +201,23 @@ class VectorSearcher:
 
     def _load(self) -> None:
         """Take the index that was kept, if it is one of these vectors."""
-        if self._path is None or self._kind == "flat" or not self._path.exists():
+        kind = self._wanted_kind()
+        if self._path is None or kind == "flat" or not self._path.exists():
             return
         faiss = load_faiss()
+        types = {"hnsw": faiss.IndexHNSWFlat, "ivf-sq8": faiss.IndexIVFScalarQuantizer}
         try:
-            index = faiss.deserialize_index(np.frombuffer(self._path.read_bytes(), np.uint8))
-        except (RuntimeError, OSError):
+            index = faiss.read_index(str(self._path))
+        except RuntimeError:
+            return
+        if not isinstance(index, faiss.IndexIDMap) or not isinstance(
+            faiss.downcast_index(index.index), types[kind]
+        ):
             return
         places = faiss.vector_to_array(index.id_map)
         if index.d != self._vectors.shape[1] or (len(places) and places.max() >= len(self._alive)):
             return
-        self._index = index
+        self._index, self._kind, self._is_kept = index, kind, True
         self._end = int(places.max(initial=-1)) + 1
         self._indexed = np.zeros(self._end, dtype=np.bool_)
         self._indexed[places] = True

@@ -2,8 +2,8 @@
 
 Terms are kept by a digest of the text and its language, so that a document is
 found again under any id, in the collection or in a file. Everything in the
-cache can be made anew: a damaged file is dropped, and a folder that cannot be
-written to goes without.
+cache can be made anew: a damaged file is dropped, and from a folder that cannot
+be written to it is only read.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class TermCache:
 
     def _open(self) -> sqlite3.Connection | None:
         if self._read_only:
-            return None
+            return self._open_for_reading()
         self._path.parent.mkdir(exist_ok=True)
         connection = sqlite3.connect(
             self._path, timeout=30, isolation_level=None, check_same_thread=False
@@ -107,16 +107,33 @@ class TermCache:
             raise
         return connection
 
+    def _open_for_reading(self) -> sqlite3.Connection | None:
+        """The file as it is; None where it cannot be read without writing beside it."""
+        if not self._path.exists():
+            return None
+        address = f"{self._path.absolute().as_uri()}?mode=ro"
+        connection = sqlite3.connect(
+            address, uri=True, timeout=30, isolation_level=None, check_same_thread=False
+        )
+        try:
+            connection.execute("SELECT count(*) FROM kinds")
+        except sqlite3.Error:
+            connection.close()
+            return None
+        return connection
+
     def _number(self, kind: TermKind) -> int | None:
         key = (kind.name, kind.version)
         if key not in self._numbers and self._connection is not None:
-            self._connection.execute(
-                "INSERT OR IGNORE INTO kinds (name, version) VALUES (?, ?)", key
-            )
-            (number,) = self._connection.execute(
+            if not self._read_only:
+                self._connection.execute(
+                    "INSERT OR IGNORE INTO kinds (name, version) VALUES (?, ?)", key
+                )
+            found = self._connection.execute(
                 "SELECT number FROM kinds WHERE name = ? AND version = ?", key
             ).fetchone()
-            self._numbers[key] = number
+            if found is not None:
+                (self._numbers[key],) = found
         return self._numbers.get(key)
 
     def _look_up(self, kind: TermKind, digests: list[bytes]) -> dict[bytes, list[str]]:
@@ -138,7 +155,7 @@ class TermCache:
         return found
 
     def _keep(self, kind: TermKind, fresh: dict[bytes, list[str]]) -> None:
-        number = self._number(kind)
+        number = None if self._read_only else self._number(kind)
         if self._connection is None or number is None:
             return
         rows = [
@@ -157,7 +174,7 @@ class TermCache:
         logger.warning("%s: %s; terms are not cached", self._path, error)
         self.close()
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) and not self._read_only:
             for suffix in ("", "-wal", "-shm"):
                 self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
 

@@ -43,6 +43,10 @@ class Encoder(Protocol):
         """A vector for each document; zeros for a text that says nothing."""
         ...
 
+    def close(self) -> None:
+        """Let go of the files."""
+        ...
+
 
 def _lsa(name: str, collection: Collection) -> Encoder:
     from labelkin.represent.lsa import LsaEncoder

@@ -9,7 +9,8 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from labelkin.exceptions import MissingExtraError
+from labelkin.exceptions import ConfigError, MissingExtraError
+from labelkin.represent.model_folder import folder_digest
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -36,7 +37,8 @@ def find_language_model(name: str) -> LanguageModel:
     about = Path(name) / "meta.json"
     if about.is_file():
         meta = json.loads(about.read_text(encoding="utf-8"))
-        return LanguageModel(name, f"{meta.get('name')} {meta.get('version')}")
+        version = f"{meta.get('name')} {meta.get('version')} {folder_digest(name)}"
+        return LanguageModel(name, version)
     installed = {entry.name: entry for entry in entry_points(group="spacy_models")}
     # An exact name first; another publisher's upload appends its own to it.
     for found in sorted(installed, key=lambda found: (len(found), found)):
@@ -70,4 +72,25 @@ def load_language_model(name: str, kinds: frozenset[str]) -> Language:
             component: Any = nlp.get_pipe(shared)
             if not set(component.listening_components) & set(nlp.pipe_names):
                 nlp.remove_pipe(shared)
+    for kind in sorted(kinds):
+        _check(nlp, name, kind)
     return nlp
+
+
+def _check(nlp: Language, name: str, kind: str) -> None:
+    """Raise where a model does not give what terms of a kind are made of."""
+    needed = {
+        "a parser": _PARSING if kind in _NEED_PARSE else (),
+        "an entity recogniser": _NAMING if kind == "ners" else (),
+        "a tagger": _TAGGING if kind in _NEED_WORDS else (),
+    }
+    lacking = [
+        what for what, any_of in needed.items() if any_of and not {*any_of} & {*nlp.pipe_names}
+    ]
+    if kind == "nps" and "noun_chunks" not in nlp.Defaults.syntax_iterators:
+        lacking.append(f"rules for noun phrases ({nlp.lang})")
+    if lacking:
+        raise ConfigError(
+            f"the spaCy model {name!r} gives no {kind}: it lacks {' and '.join(lacking)}; "
+            "choose another representation or [representation] spacy_model"
+        )

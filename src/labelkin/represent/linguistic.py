@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
-from itertools import chain
+from itertools import chain, islice, repeat
 from typing import TYPE_CHECKING
 
 from labelkin.corpus.document import Document
@@ -22,10 +22,14 @@ from labelkin.represent.language_model import find_language_model, load_language
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
 
-_ALGORITHM_VERSION = 1
+_ALGORITHM_VERSION = 2
 _BATCH = 64
+# A batch takes memory by its characters; one of long texts has fewer of them.
+_BATCH_CHARACTERS = 200_000
 # Below this, starting processes takes longer than the work.
 _WORTH_PROCESSES = 8 * _BATCH
+
+Parts = tuple[str, ...]
 
 CONTENT = frozenset({"NOUN", "PROPN", "VERB", "ADJ", "ADV", "X"})
 
@@ -81,11 +85,8 @@ class LinguisticAnalysis:
         self, documents: Sequence[Document], kinds: Sequence[str]
     ) -> Iterator[list[list[str]]]:
         """For each document the terms of each of `kinds`, as they get ready."""
-        texts = [
-            (unicodedata.normalize("NFKC", document.text), _length_of_title(document))
-            for document in documents
-        ]
-        batches = [texts[start : start + _BATCH] for start in range(0, len(texts), _BATCH)]
+        texts = [_parts(document) for document in documents]
+        batches = _batches(texts)
         processes = self.processes or os.cpu_count() or 1
         if processes == 1 or len(texts) < _WORTH_PROCESSES:
             return chain.from_iterable(self._batch(batch, tuple(kinds)) for batch in batches)
@@ -95,38 +96,79 @@ class LinguisticAnalysis:
         work = (delayed(self._batch)(batch, tuple(kinds)) for batch in batches)
         return chain.from_iterable(parallel(work))
 
-    def _batch(
-        self, texts: Sequence[tuple[str, int]], kinds: tuple[str, ...]
-    ) -> list[list[list[str]]]:
+    def _batch(self, texts: Sequence[Parts], kinds: tuple[str, ...]) -> list[list[list[str]]]:
         nlp = load_language_model(self.model, frozenset(kinds))
         found = []
         # What is analysed leaves nothing behind in the model's string store.
         with nlp.memory_zone():
-            cut = ((text[: nlp.max_length], length) for text, length in texts)
-            for doc, title in nlp.pipe(cut, as_tuples=True, batch_size=_BATCH):
-                found.append([list(self._terms(doc, kind, title)) for kind in kinds])
+            cut = (part[: nlp.max_length] for parts in texts for part in parts)
+            docs = nlp.pipe(cut, batch_size=_BATCH)
+            for parts in texts:
+                title, *rest = islice(docs, len(parts))
+                found.append([list(self._terms(title, rest, kind)) for kind in kinds])
         return found
 
-    def _terms(self, doc: Doc, kind: str, title: int) -> Iterator[str]:
-        for term, start in _EXTRACTORS[kind](doc):
-            for _ in range(self.title_weight if start < title else 1):
-                yield term
+    def _terms(self, title: Doc, rest: Sequence[Doc], kind: str) -> Iterator[str]:
+        if kind == "keywords":
+            yield from _keywords(_joined([title, *rest]))
+            return
+        extract = _EXTRACTORS[kind]
+        for term in extract(title):
+            yield from repeat(term, self.title_weight)
+        for doc in rest:
+            yield from extract(doc)
 
 
-def _lemmas(doc: Doc) -> Iterator[tuple[str, int]]:
+def _parts(document: Document) -> Parts:
+    """The title, which may be empty, and what else there is: sentences do not go across."""
+    rest = (part for part in (document.body, *document.fields.values()) if part)
+    return tuple(unicodedata.normalize("NFKC", part) for part in (document.title, *rest))
+
+
+def _batches(texts: Sequence[Parts]) -> list[list[Parts]]:
+    batches: list[list[Parts]] = []
+    room = 0
+    for parts in texts:
+        characters = sum(map(len, parts))
+        if not batches or len(batches[-1]) == _BATCH or characters > room:
+            batches.append([])
+            room = _BATCH_CHARACTERS
+        batches[-1].append(parts)
+        room -= characters
+    return batches
+
+
+def _joined(docs: Sequence[Doc]) -> Doc:
+    """Parts of a text as one, with nothing that goes across where they meet."""
+    from spacy.tokens import Doc
+
+    said = [doc for doc in docs if len(doc)] or docs[:1]
+    if len(said) == 1:
+        return said[0]
+    words: list[str] = []
+    tags: list[str] = []
+    lemmas: list[str] = []
+    for doc in said:
+        words += [*(token.text for token in doc), "\n"]
+        tags += [*(token.pos_ for token in doc), "SPACE"]
+        lemmas += [*(token.lemma_ for token in doc), "\n"]
+    return Doc(docs[0].vocab, words=words, pos=tags, lemmas=lemmas)
+
+
+def _lemmas(doc: Doc) -> Iterator[str]:
     for token in doc:
         if _is_content(token):
-            yield _lemma(token), token.idx
+            yield _lemma(token)
 
 
-def _noun_phrases(doc: Doc) -> Iterator[tuple[str, int]]:
+def _noun_phrases(doc: Doc) -> Iterator[str]:
     for chunk in doc.noun_chunks:
         words = [_lemma(token) for token in chunk if _is_content(token)]
         if words:
-            yield "_".join(words), chunk.start_char
+            yield "_".join(words)
 
 
-def _dependencies(doc: Doc) -> Iterator[tuple[str, int]]:
+def _dependencies(doc: Doc) -> Iterator[str]:
     """`relation:head:dependent`, of lemmas of content words.
 
     The object of a preposition depends on what the preposition belongs to, as
@@ -139,10 +181,10 @@ def _dependencies(doc: Doc) -> Iterator[tuple[str, int]]:
             continue
         head = token.head.head if name == "pobj" else token.head
         if head.i != token.i and _is_content(head):
-            yield f"{relation}:{_lemma(head)}:{_lemma(token)}", token.idx
+            yield f"{relation}:{_lemma(head)}:{_lemma(token)}"
 
 
-def _entities(doc: Doc) -> Iterator[tuple[str, int]]:
+def _entities(doc: Doc) -> Iterator[str]:
     """Names as they are written, but for case and a leading article."""
     for entity in doc.ents:
         if entity.label_ in _VALUES:
@@ -152,17 +194,17 @@ def _entities(doc: Doc) -> Iterator[tuple[str, int]]:
             del tokens[0]
         words = chain.from_iterable(token.text.casefold().split() for token in tokens)
         if term := "_".join(words):
-            yield term, entity.start_char
+            yield term
 
 
-def _keywords(doc: Doc) -> Iterator[tuple[str, int]]:
+def _keywords(doc: Doc) -> Iterator[str]:
     """The strongest terms by TextRank (Mihalcea and Tarau 2004), strongest first."""
     from textacy.extract.keyterms.textrank import textrank
 
     for term, _ in textrank(doc, normalize="lemma", topn=_KEYWORDS):
         words = [word for word in term.casefold().split() if _has_letter_or_digit(word)]
         if words:
-            yield "_".join(words), len(doc.text)
+            yield "_".join(words)
 
 
 _EXTRACTORS = {
@@ -170,7 +212,6 @@ _EXTRACTORS = {
     "nps": _noun_phrases,
     "deps": _dependencies,
     "ners": _entities,
-    "keywords": _keywords,
 }
 
 
@@ -185,10 +226,6 @@ def _lemma(token: Token) -> str:
 @lru_cache(maxsize=100_000)
 def _has_letter_or_digit(text: str) -> bool:
     return any(character.isalnum() for character in text)
-
-
-def _length_of_title(document: Document) -> int:
-    return len(unicodedata.normalize("NFKC", document.title))
 
 
 def _version(package: str) -> str:

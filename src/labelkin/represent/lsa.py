@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import zipfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -33,12 +34,16 @@ from labelkin.represent.representation import make_representation
 from labelkin.store.collection import Collection
 from labelkin.store.folder import folder_errors_explained
 
+logger = logging.getLogger(__name__)
+
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 _FORMAT_VERSION = 1
 _NOTE_NAME = "model.json"
 _SEED = 0
+# So many times the documents that it was learned from make a model worth learning anew.
+_GROWN = 10
 _ROUNDS = 4
 # Enough to learn the directions from; more would only take more memory.
 _MOST_DOCUMENTS = 200_000
@@ -112,10 +117,12 @@ class LsaEncoder:
             "stems": self._stems[0].version,
             "dimensions": self._settings.dimensions,
         }
+        self._found = self._head_of_note()
         model = LsaModel.load(self._folder)
-        if model is None or model.about != self._about:
+        if model is None or not self._about.items() <= model.about.items():
             model = self._learn()
         self._model = model
+        self._tell_of_growth()
         self._columns = {term: column for column, term in enumerate(model.terms)}
         self._directions = model.directions.astype(np.float32)
         self.version = f"lsa {model.fingerprint}, normalised {self._settings.normalise}"
@@ -124,11 +131,33 @@ class LsaEncoder:
         """Whether nobody has learned another model meanwhile, and there is one at all."""
         if not self._model.terms:
             return False
+        head = self._head_of_note()
+        if self._collection.database.read_only:
+            return head == self._found
+        return f'"fingerprint": "{self._model.fingerprint}"' in head
+
+    def close(self) -> None:
+        """Let go of the cached terms."""
+        self._cache.close()
+
+    def _head_of_note(self) -> str:
+        """What names the model that is kept; nothing where there is none."""
         try:
-            note = (self._folder / _NOTE_NAME).read_text(encoding="utf-8")
-        except OSError:
-            return self._collection.database.read_only
-        return f'"fingerprint": "{self._model.fingerprint}"' in note[:200]
+            with (self._folder / _NOTE_NAME).open(encoding="utf-8") as file:
+                return file.read(200)
+        except (OSError, ValueError):
+            return ""
+
+    def _tell_of_growth(self) -> None:
+        learned, there = self._model.about.get("rows"), self._collection.generation().next_row
+        if learned and there >= _GROWN * learned:
+            logger.warning(
+                "%s: lsa was learned when there were %d documents, and now there are %d; "
+                "labelkin build --representation lsa --relearn learns anew",
+                self._collection.path,
+                learned,
+                there,
+            )
 
     def encode(self, documents: Sequence[Document]) -> Vectors:
         """The projection of each document."""
@@ -148,7 +177,7 @@ class LsaEncoder:
         for page in self._collection.labelled_texts(0, end):
             texts = [document for row, document in page if row % step == 0]
             every += self._cache.terms(self._stems, texts)["stems"]
-        model = learn_lsa(every, self._settings.dimensions, self._about)
+        model = learn_lsa(every, self._settings.dimensions, {**self._about, "rows": end})
         if model.terms and not self._collection.database.read_only:
             with folder_errors_explained(self._collection.path):
                 model.save(self._folder)

@@ -49,16 +49,22 @@ KINDS: Mapping[str, Callable[[str, RepresentationSection], TermKind]] = {
 UNIONS = {"multi": ("ners", "nps", "keywords"), "all": tuple(KINDS)}
 
 
+def kind_names(name: str) -> set[str]:
+    """The kinds of terms that are joined in `name`, whether they are known or not."""
+    parts = (part.strip() for part in name.split("+"))
+    return {kind for part in parts for kind in UNIONS.get(part, (part,))}
+
+
 def make_representation(name: str, settings: RepresentationSection) -> Representation:
     """The representation that `name` means; the order of joined kinds does not matter."""
-    parts: set[str] = set()
-    for part in (part.strip() for part in name.split("+")):
-        if part not in KINDS and part not in UNIONS:
+    names = sorted(kind_names(name))
+    for part in names:
+        if part in ENCODERS:
+            raise ConfigError(f'{part} is joined with "," to other representations: {name!r}')
+        if part not in KINDS:
             known = ", ".join((*KINDS, *UNIONS, *ENCODERS))
             raise ConfigError(
                 f"no representation {part!r}; known: {known}, and sentence-transformers models "
                 "by a name or path with a slash"
             )
-        parts.update(UNIONS.get(part, (part,)))
-    names = sorted(parts)
     return Representation("+".join(names), tuple(KINDS[part](part, settings) for part in names))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
@@ -14,6 +13,7 @@ import numpy as np
 from labelkin.corpus.document import Document
 from labelkin.exceptions import ConfigError, MissingExtraError
 from labelkin.represent.encoder import Vectors, normalised
+from labelkin.represent.model_folder import folder_digest
 from labelkin.store.config import DenseSection
 
 if TYPE_CHECKING:
@@ -38,21 +38,25 @@ class TransformerEncoder:
             raise MissingExtraError(
                 "sentence-transformers is not installed; pip install 'labelkin[dense]'"
             ) from None
+        self._digest = folder_digest(name)
         self.version = (
-            f"{name}{_folder_digest(name)}, {package}, length {settings.max_length}, "
+            f"{name} {self._digest}, {package}, length {settings.max_length}, "
             f"normalised {settings.normalise}"
         )
 
     def is_current(self) -> bool:
-        """Always: a model that changes has another name or path."""
-        return True
+        """Whether the model's folder, if it is one, is as it was."""
+        return self._digest == folder_digest(self.name)
 
     def relearn(self) -> None:
         """Nothing: the model is not learned here."""
 
+    def close(self) -> None:
+        """Nothing: no file stays open."""
+
     def encode(self, documents: Sequence[Document]) -> Vectors:
         """What the model makes of each text, cut at the maximum length."""
-        model = _model(self.name, self._settings.max_length)
+        model = _model(self.name, self._settings.max_length, self._digest)
         texts = [self._text(document, model) for document in documents]
         found = model.encode(
             texts, batch_size=_BATCH, show_progress_bar=False, convert_to_numpy=True
@@ -62,7 +66,7 @@ class TransformerEncoder:
         return normalised(vectors) if self._settings.normalise else vectors
 
     def _text(self, document: Document, model: SentenceTransformer) -> str:
-        if "specter" not in self.name.lower():
+        if "specter" not in Path(self.name).name.lower():
             return document.text
         separator = getattr(model.tokenizer, "sep_token", None) or "[SEP]"
         rest = "\n".join(part for part in (document.body, *document.fields.values()) if part)
@@ -70,7 +74,7 @@ class TransformerEncoder:
 
 
 @lru_cache(maxsize=2)
-def _model(name: str, max_length: int) -> SentenceTransformer:
+def _model(name: str, max_length: int, digest: str) -> SentenceTransformer:  # noqa: ARG001
     from sentence_transformers import SentenceTransformer
 
     try:
@@ -84,13 +88,3 @@ def _model(name: str, max_length: int) -> SentenceTransformer:
     if max_length:
         model.max_seq_length = max_length
     return model
-
-
-def _folder_digest(name: str) -> str:
-    """What tells one state of a model's folder from another: names and sizes of its files."""
-    folder = Path(name)
-    if not folder.is_dir():
-        return ""
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    listed = "\n".join(f"{path.relative_to(folder)} {path.stat().st_size}" for path in files)
-    return f" {hashlib.blake2b(listed.encode(), digest_size=4).hexdigest()}"

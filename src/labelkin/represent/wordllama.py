@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -17,6 +17,8 @@ from labelkin.represent.encoder import Vectors, normalised
 from labelkin.store.config import DenseSection
 
 _DIMENSIONS = 256
+# Texts of a batch are padded to its longest, which takes memory.
+_BATCH_CHARACTERS = 100_000
 
 
 class WordLlamaEncoder:
@@ -42,14 +44,32 @@ class WordLlamaEncoder:
     def relearn(self) -> None:
         """Nothing: the model is not learned here."""
 
+    def close(self) -> None:
+        """Nothing: no file stays open."""
+
     def encode(self, documents: Sequence[Document]) -> Vectors:
         """The mean of the vectors of each text's tokens."""
         vectors = np.zeros((len(documents), _DIMENSIONS), dtype=np.float32)
         said = [place for place, document in enumerate(documents) if document.text.strip()]
         if said:
             model = _model(self._settings.max_length)
-            vectors[said] = model.embed([documents[place].text for place in said])
+            lengths = {place: len(documents[place].text) for place in said}
+            for batch in _batches(lengths):
+                texts = [documents[place].text for place in batch]
+                vectors[batch] = model.embed(texts, batch_size=len(batch))
         return normalised(vectors) if self._settings.normalise else vectors
+
+
+def _batches(lengths: Mapping[int, int]) -> Iterator[list[int]]:
+    """Places by the length of their texts, in parts that are small when they are padded."""
+    batch: list[int] = []
+    for place in sorted(lengths, key=lambda place: lengths[place]):
+        if batch and lengths[place] * (len(batch) + 1) > _BATCH_CHARACTERS:
+            yield batch
+            batch = []
+        batch.append(place)
+    if batch:
+        yield batch
 
 
 @lru_cache(maxsize=2)

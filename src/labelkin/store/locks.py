@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from labelkin.closing import Closing
@@ -24,25 +25,28 @@ class FileLock(Closing):
 
     def take(self, patience: float = 0.0) -> bool:
         """Whether the lock could be had within `patience` seconds."""
-        try:
-            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
-        except OSError:
-            try:
-                descriptor = os.open(self._path, os.O_RDONLY)
-            except OSError:
-                return True
         deadline = time.monotonic() + patience
-        while True:
+        while (descriptor := self._opened()) is not None:
             try:
                 fcntl.flock(descriptor, self._kind | fcntl.LOCK_NB)
+                # Its last holder may have removed the file: then the lock is on nothing.
+                if os.path.samestat(os.fstat(descriptor), self._path.stat()):
+                    self._descriptor = descriptor
+                    return True
             except OSError:
-                if time.monotonic() >= deadline:
-                    os.close(descriptor)
-                    return False
-                time.sleep(0.02)
-            else:
-                self._descriptor = descriptor
-                return True
+                pass
+            os.close(descriptor)
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(0.02)
+        return True
+
+    def _opened(self) -> int | None:
+        with suppress(OSError):
+            return os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
+        with suppress(OSError):
+            return os.open(self._path, os.O_RDONLY)
+        return None
 
     def close(self) -> None:
         """Give the lock back."""
