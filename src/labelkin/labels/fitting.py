@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import logging
+import os
 import platform
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -129,6 +130,8 @@ def _written(
 
 
 def _trainer_class() -> Any:
+    # Threads that wait for one another should not keep busy cores from those that work.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         from labelkin.labels.training import Trainer
     except ModuleNotFoundError as error:

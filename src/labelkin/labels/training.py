@@ -14,8 +14,8 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
@@ -43,6 +43,7 @@ Integers = npt.NDArray[np.int64]
 
 _CHECKPOINT_SECONDS = 180.0
 _REPORT_SECONDS = 0.5
+_SMALL_NETWORK = 5_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +135,7 @@ class Trainer:
         self._watcher = watcher
         self._begun = self._kept = time.monotonic()
         self._seconds_before = self.position.seconds
-        with _Interruptions() as interruptions:
+        with _Interruptions() as interruptions, _threads_for(self.network):
             self._interruptions = interruptions
             while (ending := self._ending()) is None:
                 self._train_epoch()
@@ -331,6 +332,18 @@ class _Interruptions:
         if self.asked:
             raise KeyboardInterrupt
         self.asked = True
+
+
+@contextmanager
+def _threads_for(network: LabelNetwork) -> Iterator[None]:
+    """One thread for a small network: several would spend their time waiting for one another."""
+    before = torch.get_num_threads()
+    if sum(weight.numel() for weight in network.parameters()) < _SMALL_NETWORK:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _under(name: str, state: dict[str, Tensor]) -> dict[str, Tensor]:
