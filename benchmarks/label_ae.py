@@ -46,7 +46,7 @@ MEASURES = [parse_measure(name) for name in "MiF MiP MiR P@5 nDCG@5 predicted".s
 MIF = parse_measure("MiF")
 FREQUENT = 100
 VOTES = ScorerSettings()
-# What is trained, and how it differs from the defaults. The short ones, three epochs each, compare
+# What is trained, and how it differs from the defaults. The short ones, of three epochs, compare
 # with `short`.
 MODELS: dict[str, dict[str, Any]] = {
     "auto": {},
@@ -55,7 +55,8 @@ MODELS: dict[str, dict[str, Any]] = {
     "short, label sets only": {"epochs": 3, "averages": False},
     "short, latent 32": {"epochs": 3, "preset": "1024/704/32"},
     "short, latent 128": {"epochs": 3, "preset": "1024/704/128"},
-    "short, all outputs": {"epochs": 3, "sampled_outputs": 0},
+    "one epoch": {"epochs": 1},
+    "one epoch, all outputs": {"epochs": 1, "sampled_outputs": 0},
 }
 
 
@@ -436,7 +437,7 @@ def model_figures(
     }
     with (model_folder(indexer.collection) / "training.csv").open() as file:
         found["curve"] = list(csv.DictReader(file))
-    methods = chosen_on_dev(indexer, splits["dev"], (20,) if name.startswith("short") else KS[1:])
+    methods = chosen_on_dev(indexer, splits["dev"], KS[1:] if name in ("auto", "medium") else (20,))
     for split_name, (_, near, gold) in splits.items():
         evaluations = {key: scored(method, near, gold) for key, method in methods.items()}
         base = evaluations["knn, majority and count"]
