@@ -204,9 +204,15 @@ def train_on(documents: int) -> int:
         columns = np.lib.format.open_memmap(
             folder / "columns.npy", "w+", np.int32, (int(starts[-1]),)
         )
-        for number, begin in enumerate(range(0, len(columns), 1_000_000)):
-            part = columns[begin : begin + 1_000_000]
-            part[:] = np.random.default_rng(number).zipf(1.3, len(part)) % labels
+        for begin in range(0, documents, 50_000):
+            counts = sizes[begin : begin + 50_000]
+            topics = np.random.default_rng(begin).zipf(1.3, len(counts)) % labels
+            part = slice(starts[begin], starts[begin] + counts.sum())
+            places = np.arange(part.stop - part.start) - np.repeat(
+                np.cumsum(counts) - counts, counts
+            )
+            # A document's labels differ from one another: 97 has no factor in common with 10,000.
+            columns[part] = (np.repeat(topics, counts) + places * 97) % labels
         columns.flush()
         del columns
         segment = Segment(
