@@ -108,7 +108,13 @@ def test_interrupted_adding_says_how_to_go_on(tmp_path: Path) -> None:
     Indexer.create(folder).close()
     small_batches(folder)
     command = [sys.executable, "-m", "labelkin", "add", str(folder), str(corpus)]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command,
+        stderr=subprocess.PIPE,
+        text=True,
+        # Whoever runs the tests in the background may ignore the signal.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     while count_documents(folder) < BATCH:
         time.sleep(0.005)
     process.send_signal(signal.SIGINT)
