@@ -554,8 +554,8 @@ def report(work: Path) -> str:
             "|---|---|---|---|",
             *(f"| {n:,} | {s:,} | {t:.0f} | {m:.0f} |" for n, s, t, m in found["rows"]),
             "",
-            "What grows is the mapped label sets themselves (58 MB of files for a million, which the "
-            "system can drop) and a few numbers per document: its row, its size, the order of an epoch.",
+            "What grows is the mapped label sets themselves (58 MB of files for a million, which "
+            "the system can drop) and a few numbers per document: row, size, order of an epoch.",
             "",
         ]
     return "\n".join(lines)
