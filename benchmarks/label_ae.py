@@ -579,16 +579,9 @@ def quality_lines(found: dict[str, Any], work: Path) -> list[str]:
             f"| {training['seconds']:.0f} | {training['stopped']} | {values['MiF']:.4f} "
             f"| {values['MiP']:.4f} | {values['MiR']:.4f} |"
         )
-    lines += [
-        "",
-        f"The course of `{first}`:",
-        "",
-        "| epoch | loss | validation loss | MiF | predicted MiF |",
-    ]
-    lines.append("|---" * 5 + "|")
-    for entry in models[first]["curve"]:
-        cells = [float(entry[key]) for key in ("loss", "validation_loss", "MiF", "predicted_MiF")]
-        lines.append(f"| {entry['epoch']} | " + " | ".join(f"{cell:.3f}" for cell in cells) + " |")
+    for name in ("auto", "medium"):
+        if name in models:
+            lines += curve_lines(name, models[name]["curve"])
     lines += ["", "## Quality, settings chosen on dev", ""]
     for split_name in SPLITS:
         lines += [
@@ -632,6 +625,21 @@ def quality_lines(found: dict[str, Any], work: Path) -> list[str]:
             shown_votes = True
         lines.append("")
     lines += grid_lines(work)
+    return lines
+
+
+def curve_lines(name: str, curve: list[dict[str, str]]) -> list[str]:
+    lines = [
+        "",
+        f"The course of `{name}`:",
+        "",
+        "| epoch | loss | validation loss | MiF | predicted MiF | seconds |",
+        "|---" * 6 + "|",
+    ]
+    for entry in curve:
+        cells = [float(entry[key]) for key in ("loss", "validation_loss", "MiF", "predicted_MiF")]
+        values = " | ".join(f"{cell:.3f}" for cell in cells)
+        lines.append(f"| {entry['epoch']} | {values} | {float(entry['seconds']):.0f} |")
     return lines
 
 

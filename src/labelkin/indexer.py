@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -262,26 +263,17 @@ class Indexer(Closing):
 
     def related(self, heading: str, limit: int = 10) -> list[tuple[Concept, float]]:
         """The headings that go together with one, by the label autoencoder, nearest first."""
-        import numpy as np
-
         from labelkin.labels.model import LabelModel
         from labelkin.scoring.label_ae import model_folder
 
         concept = self.vocabulary.find(heading)
         model = LabelModel(model_folder(self.collection))
-        places = {label: place for place, label in enumerate(model.info.labels)}
-        if concept.id not in places:
+        if concept.id not in model.info.labels:
             raise VocabularyError(f"{concept.name()}: the label autoencoder does not know it")
-        vectors = model.label_vectors()
-        similarities = vectors @ vectors[places[concept.id]]
-        nearest = np.argsort(-similarities, kind="stable")
-        names = [model.info.labels[place] for place in nearest.tolist()]
-        found = [
-            (self.vocabulary.concept(name), float(similarities[places[name]]))
-            for name in names
-            if name in self.vocabulary and name != concept.id
-        ]
-        return found[:limit]
+        near = (
+            (name, value) for name, value in model.related(concept.id) if name in self.vocabulary
+        )
+        return [(self.vocabulary.concept(name), value) for name, value in islice(near, limit)]
 
     def model_digest(self) -> str:
         """Changes whenever the label autoencoder is trained anew."""

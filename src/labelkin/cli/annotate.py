@@ -30,7 +30,7 @@ from labelkin.cli.options import (
     Voters,
 )
 from labelkin.cli.progress import meter
-from labelkin.cli.settings import asked_settings
+from labelkin.cli.settings import asked_settings, tell_unknown_labels
 
 if TYPE_CHECKING:
     from labelkin.corpus import Document
@@ -83,6 +83,7 @@ def annotate(
             include=include,
             exclude=exclude,
         )
+        tell_unknown_labels(indexer, [settings])
         depends_on = {
             "neighbours": indexer.search(representation).fingerprint(),
             "method": asdict(settings),

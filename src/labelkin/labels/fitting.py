@@ -35,7 +35,6 @@ class TrainingReport:
 
     info: ModelInfo
     folder: Path
-    resumed: bool
 
     @property
     def validation(self) -> dict[str, float]:
@@ -77,7 +76,7 @@ def fit_label_model(
             trainer.checkpoints.remove()
         info = _written(data, vocabulary, settings, trainer, trainer.run(watcher))
         trainer.forget()
-    return TrainingReport(info, folder, resume)
+    return TrainingReport(info, folder)
 
 
 def check_training(

@@ -171,7 +171,14 @@ class LabelModel:
         logits += bias
         return logits
 
-    def label_vectors(self) -> Floats:
+    def related(self, label: str) -> list[tuple[str, float]]:
+        """All other labels by how much they go together with one, with the cosine."""
+        vectors, place = self._label_vectors(), self.info.labels.index(label)
+        similarities = vectors @ vectors[place]
+        nearest = np.argsort(-similarities, kind="stable").tolist()
+        return [(self.info.labels[n], float(similarities[n])) for n in nearest if n != place]
+
+    def _label_vectors(self) -> Floats:
         """A vector of unit length per label: near ones mean labels that go together."""
         weight, _ = self._decoder_layers()[-1]
         lengths = np.linalg.norm(weight, axis=1, keepdims=True).astype(np.float32)
