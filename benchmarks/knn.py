@@ -49,7 +49,7 @@ def mesh47k(folder: Path) -> list[str]:
         seconds = 0.0
         for split in SPLITS:
             documents = list(read_corpus(data / f"{split}.json.gz").documents())
-            found = indexer.neighbours(documents, 100)
+            found = indexer.queries(documents, 100)
             knn = Knn(indexer.collection, ScorerSettings())
             gold = gold_matrix(documents, indexer.vocabulary)
             hierarchy = hierarchy_of(indexer.vocabulary, gold.shape[1])

@@ -27,11 +27,12 @@ from labelkin.evaluate.gold import gold_matrix
 from labelkin.evaluate.sweep import KS, SHARES, THRESHOLDS
 from labelkin.labels.architecture import make_architecture
 from labelkin.labels.training_settings import TrainingSettings
-from labelkin.neighbours.neighbours import DISTANCES, Neighbours
+from labelkin.neighbours.neighbours import DISTANCES
 from labelkin.scoring.knn import Knn
 from labelkin.scoring.label_ae import LabelAe, model_folder
 from labelkin.scoring.methods import Method
 from labelkin.scoring.mix import Mix, MixRanked
+from labelkin.scoring.queries import Queries
 from labelkin.scoring.ranking import Ranking
 from labelkin.scoring.settings import MixSettings, ScorerSettings
 from measure import measure
@@ -271,20 +272,18 @@ def use_model(indexer: Indexer, work: Path, name: str, settings: TrainingSetting
         indexer.train(settings, resume=(kept / "checkpoint" / "checkpoint.json").exists())
 
 
-def split(indexer: Indexer, name: str) -> tuple[list[Document], Neighbours, Any]:
+def split(indexer: Indexer, name: str) -> tuple[list[Document], Queries, Any]:
     documents = list(read_corpus(SHARED / "mesh47k" / f"{name}.json.gz").documents())
-    found = indexer.neighbours(documents, max(KS), store_terms=True)
+    found = indexer.queries(documents, max(KS), store_terms=True)
     return documents, found, gold_matrix(documents, indexer.vocabulary)
 
 
-def scored(
-    method: Method, near: Neighbours, gold: Any, ranked: Ranking | None = None
-) -> Evaluation:
+def scored(method: Method, near: Queries, gold: Any, ranked: Ranking | None = None) -> Evaluation:
     ranking = method.rank(near) if ranked is None else ranked
     return Evaluation(gold, method.cut(near, ranking), ranking)
 
 
-def grid(knn: Knn, label_ae: LabelAe, near: Neighbours, gold: Any) -> Iterator[list[Any]]:
+def grid(knn: Knn, label_ae: LabelAe, near: Queries, gold: Any) -> Iterator[list[Any]]:
     """Every k, weighting, distance and cut: a row each with the values of all measures."""
     for k in KS:
         votes = knn.changed(replace(VOTES, k=k))

@@ -30,6 +30,7 @@ from labelkin.represent.cache import TermCache, open_term_cache
 from labelkin.represent.encoder import is_encoder, open_encoder
 from labelkin.represent.representation import make_representation
 from labelkin.scoring.knn import Knn
+from labelkin.scoring.queries import Queries
 from labelkin.scoring.settings import ScorerSettings, Settings
 from labelkin.store.config import CONFIG_NAME, update_config
 from measure import measure
@@ -84,8 +85,9 @@ class Bench:
 
     def evaluation(self, found: Neighbours, split: str, k: int) -> Evaluation:
         knn = self.knn.changed(replace(self.knn.settings, k=k))
-        ranked = knn.rank(found)
-        return Evaluation(self.gold[split], knn.cut(found, ranked), ranked)
+        queries = Queries(self.documents[split], found)
+        ranked = knn.rank(queries)
+        return Evaluation(self.gold[split], knn.cut(queries, ranked), ranked)
 
     def best_k(self, found: Neighbours) -> tuple[int, float]:
         values = {k: MIF.value(self.evaluation(found, "dev", k)) for k in KS}
@@ -230,7 +232,13 @@ def hybrids(
     for names in candidates:
         parts = {split: [found[name][split] for name in names] for split in SPLITS}
         best: Trial = sweep_fusion(
-            bench.knn, Settings(), parts["dev"], bench.gold["dev"], MIF, RANK_CONSTANT
+            bench.knn,
+            Settings(),
+            bench.documents["dev"],
+            parts["dev"],
+            bench.gold["dev"],
+            MIF,
+            RANK_CONSTANT,
         )[0]
         assert best.fusion is not None
         way = best.fusion

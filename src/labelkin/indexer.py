@@ -17,6 +17,7 @@ from labelkin.neighbours.search import BuildProgress
 from labelkin.neighbours.term_index import indexed_kinds
 from labelkin.neighbours.vector_index import indexed_encoders
 from labelkin.scoring.methods import Method, make_method
+from labelkin.scoring.queries import Queries
 from labelkin.scoring.ranking import Ranking
 from labelkin.scoring.settings import Settings
 from labelkin.scoring.suggestion import Suggestion, fold_broader, fold_broader_labels
@@ -163,6 +164,22 @@ class Indexer(Closing):
         """
         return self.search(representation).search(documents, k, store_terms=store_terms)
 
+    def queries(
+        self,
+        documents: Sequence[Document],
+        k: int | None = None,
+        *,
+        representation: str | None = None,
+        store_terms: bool = False,
+    ) -> Queries:
+        """Documents with their neighbours, as methods take them; with none where `k` is 0."""
+        if k == 0:
+            return Queries.alone(documents)
+        found = self.neighbours(
+            documents, k, representation=representation, store_terms=store_terms
+        )
+        return Queries(documents, found)
+
     def suggest(
         self,
         documents: Sequence[Document],
@@ -176,7 +193,7 @@ class Indexer(Closing):
         `settings` are labelkin.toml's by default; `fold` drops headings that a
         narrower one among them implies.
         """
-        method, found = self._method_and_neighbours(documents, settings, representation)
+        method, found = self._method_and_queries(documents, settings, representation)
         given = method.suggestions(found, method.cut(found, method.rank(found)))
         return [fold_broader(one, self.vocabulary) for one in given] if fold else given
 
@@ -189,7 +206,7 @@ class Indexer(Closing):
         fold: bool = False,
     ) -> Ranking:
         """As `suggest`, for many documents: columns and scores only, without the evidence."""
-        method, found = self._method_and_neighbours(documents, settings, representation)
+        method, found = self._method_and_queries(documents, settings, representation)
         given = method.cut(found, method.rank(found))
         return fold_broader_labels(given, self.vocabulary) if fold else given
 
@@ -203,12 +220,12 @@ class Indexer(Closing):
             known = self._methods[wanted] = (state, make_method(self.collection, wanted))
         return known[1]
 
-    def _method_and_neighbours(
+    def _method_and_queries(
         self, documents: Sequence[Document], settings: Settings | None, representation: str | None
-    ) -> tuple[Method, Neighbours]:
+    ) -> tuple[Method, Queries]:
         # Neighbours first: the method must know whoever they are.
         wanted = settings or Settings.from_config(self.config)
-        found = self.neighbours(documents, wanted.k, representation=representation)
+        found = self.queries(documents, wanted.k, representation=representation)
         return self.method(wanted), found
 
     def train(
@@ -310,7 +327,7 @@ class Indexer(Closing):
         from labelkin.evaluate.gold import gold_matrix, hierarchy_of
 
         k = max(wanted.k for wanted in settings)
-        found = self.neighbours(documents, k, representation=representation)
+        found = self.queries(documents, k, representation=representation)
         methods = [self.method(wanted) for wanted in settings]
         gold = gold_matrix(documents, self.vocabulary)
         generation = self.collection.generation()
@@ -352,17 +369,19 @@ class Indexer(Closing):
         gold = gold_matrix(documents, self.vocabulary)
         search = self.search(representation)
         if not isinstance(search, FusedSearch):
-            found = search.search(documents, max(KS), store_terms=True)
+            found = Queries(documents, search.search(documents, max(KS), store_terms=True))
             return sweep(self.method(settings), settings, found, gold, measure, progress=progress)
         parts = search.parts(documents, max(KS), store_terms=True)
         constant = self.config.fusion.rank_constant
         scorer = self.method(settings)
         depth = max(settings.k, self.config.fusion.depth)
         near = [part.nearest(depth) for part in parts]
-        best = sweep_fusion(scorer, settings, near, gold, measure, constant, progress)[0].fusion
+        best = sweep_fusion(scorer, settings, documents, near, gold, measure, constant, progress)[
+            0
+        ].fusion
         if best is None:
             return []
-        found = fuse(parts, max(KS), best.weights, best.method, constant)
+        found = Queries(documents, fuse(parts, max(KS), best.weights, best.method, constant))
         trials = sweep(scorer, settings, found, gold, measure, progress=progress)
         return [replace(trial, fusion=best) for trial in trials]
 
@@ -381,7 +400,7 @@ class Indexer(Closing):
 
         gold = gold_matrix(documents, self.vocabulary)
         for name in names:
-            found = self.neighbours(documents, max(ks), representation=name, store_terms=True)
+            found = self.queries(documents, max(ks), representation=name, store_terms=True)
             knn = Knn(self.collection, ScorerSettings())
             yield from compare_ks(name, knn, found, gold, measures, ks)
 

@@ -16,6 +16,7 @@ from labelkin.labels.training_settings import TrainingSettings
 from labelkin.scoring.knn import Knn
 from labelkin.scoring.label_ae import LabelAe, model_folder
 from labelkin.scoring.mix import Mix, MixRanked
+from labelkin.scoring.queries import Queries
 from labelkin.scoring.ranking import Ranking
 from labelkin.scoring.settings import METHOD_NAMES, MixSettings, ScorerSettings, Settings
 from labelkin.vocab import Vocabulary
@@ -59,12 +60,12 @@ def lists(ranking: Ranking) -> list[list[int]]:
 
 
 def test_scores_are_the_decoded_average(indexer, queries):
-    near = indexer.neighbours(queries, 20)
+    near = indexer.queries(queries, 20)
     scorer = LabelAe(indexer.collection, AVERAGE)
     ranking = scorer.rank(near)
     columns, scores = ranking[0]
-    rows = near.rows[0]
-    weights = 1 - near.distances("self")[0]
+    rows = near.neighbours.rows[0]
+    weights = 1 - near.neighbours.distances("self")[0]
     vectors = scorer.model.encode(scorer.columns.matrix(indexer.collection.label_sets(), rows))
     logits = scorer.model.decode((weights @ vectors / weights.sum())[None].astype(np.float32))[0]
     chances = 1 / (1 + np.exp(-logits[scorer.columns.places[columns]]))
@@ -75,7 +76,7 @@ def test_scores_are_the_decoded_average(indexer, queries):
 
 
 def test_cuts(indexer, queries):
-    near = indexer.neighbours(queries, 20)
+    near = indexer.queries(queries, 20)
     scorer = LabelAe(indexer.collection, AVERAGE)
     ranked = scorer.rank(near)
     assert scorer.cut(near, ranked).scores.min() >= 0.5
@@ -85,7 +86,7 @@ def test_cuts(indexer, queries):
 
 
 def test_batches_do_not_matter(indexer, queries, monkeypatch):
-    near = indexer.neighbours(queries, 20)
+    near = indexer.queries(queries, 20)
     scorer = LabelAe(indexer.collection, AVERAGE)
     whole = scorer.rank(near)
     monkeypatch.setattr("labelkin.scoring.label_ae._CHUNK", 3)
@@ -101,7 +102,7 @@ def test_a_text_without_neighbours(indexer):
 
 
 def test_mix_gives_the_label_aes_labels_first(indexer, queries):
-    near = indexer.neighbours(queries, 20)
+    near = indexer.queries(queries, 20)
     knn, label_ae = Knn(indexer.collection, ScorerSettings()), LabelAe(indexer.collection, AVERAGE)
     mix = Mix(knn, label_ae)
     given = mix.cut(near, mix.rank(near))
@@ -117,7 +118,7 @@ def test_mix_gives_the_label_aes_labels_first(indexer, queries):
 
 
 def test_mix_without_labels_of_the_label_ae_is_the_votes(indexer, queries):
-    near = indexer.neighbours(queries, 20)
+    near = indexer.queries(queries, 20)
     knn = Knn(indexer.collection, ScorerSettings())
     silent = LabelAe(indexer.collection, replace(AVERAGE, threshold=1.0))
     mix = Mix(knn, silent)
@@ -125,7 +126,7 @@ def test_mix_without_labels_of_the_label_ae_is_the_votes(indexer, queries):
 
 
 def test_mix_keeps_all_if_the_label_ae_gives_more(indexer, queries):
-    near = indexer.neighbours(queries, 20)
+    near = indexer.queries(queries, 20)
     knn = Knn(indexer.collection, ScorerSettings())
     talkative = LabelAe(indexer.collection, replace(AVERAGE, threshold=0.01))
     mix = Mix(knn, talkative)
@@ -134,7 +135,7 @@ def test_mix_keeps_all_if_the_label_ae_gives_more(indexer, queries):
 
 @pytest.mark.parametrize("share", [0.0, 1.0])
 def test_mix_ranked_at_its_ends(indexer, queries, share):
-    near = indexer.neighbours(queries, 20)
+    near = indexer.queries(queries, 20)
     knn, label_ae = Knn(indexer.collection, ScorerSettings()), LabelAe(indexer.collection, AVERAGE)
     mixed = MixRanked(knn, label_ae, MixSettings(share, None, 0.0)).rank(near)
     alone = (label_ae if share else knn).rank(near)
@@ -144,7 +145,7 @@ def test_mix_ranked_at_its_ends(indexer, queries, share):
 
 
 def test_mix_ranked_adds_the_scores(indexer, queries):
-    near = indexer.neighbours(queries, 20)
+    near = indexer.queries(queries, 20)
     knn, label_ae = Knn(indexer.collection, ScorerSettings()), LabelAe(indexer.collection, AVERAGE)
     mixed = MixRanked(knn, label_ae, MixSettings(share=0.3)).rank(near)
     width = len(indexer.vocabulary)
@@ -175,16 +176,17 @@ def test_some_headings_are_inferred(indexer, queries):
 
 def test_without_the_strongest_neighbour_the_score_falls(indexer, queries):
     """What the evidence says is what happens: the neighbour with the largest share is left out."""
-    near = indexer.neighbours(queries[:1], 20)
+    near = indexer.queries(queries[:1], 20)
     scorer = LabelAe(indexer.collection, replace(AVERAGE, threshold=0.05))
     given = scorer.cut(near, scorer.rank(near))
     (suggestions,) = scorer.suggestions(near, given)
     first = suggestions[0]
     row = indexer.collection.rows_of([first.carriers[0].id])[first.carriers[0].id]
-    kept = near.rows[0] != row
-    fewer = replace(near, rows=near.rows[:, kept], scores=near.scores[:, kept])
+    found = near.neighbours
+    kept = found.rows[0] != row
+    fewer = replace(found, rows=found.rows[:, kept], scores=found.scores[:, kept])
     column = given.columns[0]
-    columns, scores = scorer.rank(fewer)[0]
+    columns, scores = scorer.rank(Queries(near.documents, fewer))[0]
     assert scores[columns.tolist().index(column)] < first.score
 
 
@@ -211,7 +213,7 @@ def test_labels_that_the_model_has_not_seen_are_counted(own):
 
 
 def test_excluded_headings(indexer, queries):
-    near = indexer.neighbours(queries, 20)
+    near = indexer.queries(queries, 20)
     everything = LabelAe(indexer.collection, AVERAGE)
     best = indexer.vocabulary[int(everything.rank(near).columns[0])]
     scorer = LabelAe(indexer.collection, replace(AVERAGE, exclude=(best.id,)))
@@ -284,7 +286,7 @@ def test_a_limit_replaces_the_count():
 
 
 def test_mix_ranked_counts_by_its_own_scheme(indexer, queries):
-    near = indexer.neighbours(queries, 20)
+    near = indexer.queries(queries, 20)
     endless = Knn(indexer.collection, ScorerSettings(count=None))
     joined = MixRanked(
         endless, LabelAe(indexer.collection, AVERAGE), MixSettings(count="mean", threshold=0.0)
@@ -303,7 +305,7 @@ def test_a_new_model_is_used_at_once(own, queries):
 
 
 def test_a_model_that_was_replaced_stays_readable(own, queries):
-    near = own.neighbours(queries, 20)
+    near = own.queries(queries, 20)
     scorer = LabelAe(own.collection, replace(AVERAGE, threshold=0.02))
     given = scorer.cut(near, scorer.rank(near))
     own.train(replace(QUICK, epochs=1, seed=5))
@@ -311,7 +313,7 @@ def test_a_model_that_was_replaced_stays_readable(own, queries):
 
 
 def test_evidence_of_a_replaced_heading_is_that_of_the_old_one(own, queries):
-    near = own.neighbours(queries, 20)
+    near = own.queries(queries, 20)
     plain = LabelAe(own.collection, replace(AVERAGE, threshold=0.02))
     given = plain.cut(near, plain.rank(near))
     (before, *_), *_ = plain.suggestions(near, given)

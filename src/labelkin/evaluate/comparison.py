@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from labelkin.evaluate.evaluation import Evaluation
 from labelkin.evaluate.measure import Measure
-from labelkin.neighbours.neighbours import Neighbours
 from labelkin.scoring.knn import Knn
+from labelkin.scoring.queries import Queries
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -27,7 +27,7 @@ class Comparison:
 def compare_ks(
     representation: str,
     knn: Knn,
-    neighbours: Neighbours,
+    queries: Queries,
     gold: csr_matrix[Any],
     measures: Sequence[Measure],
     ks: Sequence[int],
@@ -35,7 +35,7 @@ def compare_ks(
     """The measures for each k, from neighbours that were found once."""
     for k in ks:
         method = knn.changed(replace(knn.settings, k=k))
-        ranked = method.rank(neighbours)
-        evaluation = Evaluation(gold, method.cut(neighbours, ranked), ranked)
+        ranked = method.rank(queries)
+        evaluation = Evaluation(gold, method.cut(queries, ranked), ranked)
         values = {measure.name: measure.value(evaluation) for measure in measures}
         yield Comparison(representation, k, values)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
+from labelkin.corpus.document import Document
 from labelkin.evaluate.evaluation import Evaluation
 from labelkin.evaluate.measure import Measure
 from labelkin.neighbours.fusion import FusionMethod, fuse
@@ -18,6 +19,7 @@ from labelkin.scoring.knn import Knn
 from labelkin.scoring.label_ae import LabelAe
 from labelkin.scoring.methods import Method
 from labelkin.scoring.mix import Mix, MixRanked
+from labelkin.scoring.queries import Queries
 from labelkin.scoring.settings import ScorerSettings, Settings
 from labelkin.scoring.votes import WEIGHTINGS
 
@@ -54,7 +56,7 @@ class Trial:
 def sweep(
     method: Method,
     settings: Settings,
-    neighbours: Neighbours,
+    queries: Queries,
     gold: csr_matrix[Any],
     measure: Measure,
     ks: Sequence[int] = KS,
@@ -68,15 +70,15 @@ def sweep(
     threshold; for `mix-ranked` its share and the cut.
     """
     trials: list[Trial] = []
-    near = [k for k in ks if k <= neighbours.k] or [neighbours.k]
+    near = [k for k in ks if k <= queries.neighbours.k] or [queries.neighbours.k]
     if isinstance(method, Mix | MixRanked):
         # Found once here, it serves all copies with other settings.
-        method.parts(neighbours)
+        method.parts(queries)
     bases = list(_bases(method, settings, near, thresholds))
     for number, (base, cuts) in enumerate(bases, start=1):
-        ranked = base.rank(neighbours)
+        ranked = base.rank(queries)
         for cutting, tried in cuts:
-            given = cutting.cut(neighbours, ranked)
+            given = cutting.cut(queries, ranked)
             trials.append(Trial(tried, measure.value(Evaluation(gold, given, ranked))))
         if progress is not None:
             progress(number, len(bases))
@@ -131,6 +133,7 @@ def _cuts(base: ScorerSettings, thresholds: Sequence[float]) -> Iterator[ScorerS
 def sweep_fusion(
     method: Method,
     settings: Settings,
+    documents: Sequence[Document],
     parts: Sequence[Neighbours],
     gold: csr_matrix[Any],
     measure: Measure,
@@ -142,7 +145,7 @@ def sweep_fusion(
     grid = _weights(len(parts), _WEIGHT_STEPS.get(len(parts), len(parts)))
     combinations = list(product(get_args(FusionMethod), grid))
     for number, (way, weights) in enumerate(combinations, start=1):
-        found = fuse(parts, settings.k, weights, way, rank_constant)
+        found = Queries(documents, fuse(parts, settings.k, weights, way, rank_constant))
         ranked = method.rank(found)
         evaluation = Evaluation(gold, method.cut(found, ranked), ranked)
         trials.append(Trial(settings, measure.value(evaluation), Fusion(way, weights)))

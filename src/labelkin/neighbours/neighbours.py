@@ -116,6 +116,16 @@ class Neighbours:
         return found
 
     @classmethod
+    def nobody(cls, ids: Sequence[str]) -> Neighbours:
+        """No neighbours at all, for each of some documents."""
+        return cls(
+            ids=tuple(ids),
+            rows=np.empty((len(ids), 0), dtype=np.int64),
+            scores=np.empty((len(ids), 0), dtype=np.float32),
+            own_scores=np.zeros(len(ids), dtype=np.float32),
+        )
+
+    @classmethod
     def joined(cls, parts: Sequence[Neighbours]) -> Neighbours:
         """Batches one after another; all must have been found in the same state."""
         for part in parts[1:]:

@@ -11,6 +11,7 @@ from labelkin.neighbours.neighbours import Neighbours
 from labelkin.scoring.cut import cut, expected_counts
 from labelkin.scoring.evidence import circles
 from labelkin.scoring.policy import LabelPolicy, policy_for
+from labelkin.scoring.queries import Queries
 from labelkin.scoring.ranking import Ranking
 from labelkin.scoring.settings import ScorerSettings
 from labelkin.scoring.suggestion import Suggestion
@@ -34,27 +35,27 @@ class Knn:
         other.settings = settings
         return other
 
-    def rank(self, neighbours: Neighbours) -> Ranking:
+    def rank(self, queries: Queries) -> Ranking:
         """All labels of the nearest `k`, best first."""
-        near = neighbours.nearest(self.settings.k)
+        near = queries.neighbours.nearest(self.settings.k)
         return vote(near, self.weights(near), self.label_sets, self.label_order, self.policy)
 
-    def counts(self, neighbours: Neighbours) -> npt.NDArray[np.int64] | None:
+    def counts(self, queries: Queries) -> npt.NDArray[np.int64] | None:
         """How many labels each document should get, None for as many as pass the threshold."""
         if self.settings.count is None:
             return None
-        near = neighbours.nearest(self.settings.k)
+        near = queries.neighbours.nearest(self.settings.k)
         return expected_counts(near, self.weights(near), self.label_sets, self.settings.count)
 
-    def cut(self, neighbours: Neighbours, ranking: Ranking) -> Ranking:
+    def cut(self, queries: Queries, ranking: Ranking) -> Ranking:
         """The labels that are given out."""
         settings = self.settings
-        counts = self.counts(neighbours)
+        counts = self.counts(queries)
         return cut(ranking, counts, settings.threshold or None, settings.limit or None)
 
-    def suggestions(self, neighbours: Neighbours, given: Ranking) -> list[list[Suggestion]]:
+    def suggestions(self, queries: Queries, given: Ranking) -> list[list[Suggestion]]:
         """The given labels with the neighbours that carry them."""
-        near = neighbours.nearest(self.settings.k)
+        near = queries.neighbours.nearest(self.settings.k)
         distances = near.distances(self.settings.distance)
         weights = self.weights(near)
         concepts = self.collection.concepts(sorted({*given.columns.tolist()}))

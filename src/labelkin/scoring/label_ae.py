@@ -25,6 +25,7 @@ from labelkin.neighbours.neighbours import NOBODY, Neighbours
 from labelkin.scoring.cut import cut
 from labelkin.scoring.evidence import Circle, circles
 from labelkin.scoring.knn import Knn
+from labelkin.scoring.queries import Queries
 from labelkin.scoring.ranking import Ranking
 from labelkin.scoring.settings import ScorerSettings
 from labelkin.scoring.suggestion import Suggestion
@@ -79,9 +80,9 @@ class LabelAe:
         used = self._votes.label_sets.frequencies(width, dropped) > 0
         return int(np.count_nonzero(used & (self.columns.places < 0)))
 
-    def rank(self, neighbours: Neighbours) -> Ranking:
+    def rank(self, queries: Queries) -> Ranking:
         """All labels that score above a floor, best first."""
-        near = neighbours.nearest(self.settings.k)
+        near = queries.neighbours.nearest(self.settings.k)
         weights = self._weights(near)
         parts = []
         chunk = max(1, min(_CHUNK, _VALUES // max(near.k * self.model.latent, 1)))
@@ -93,15 +94,15 @@ class LabelAe:
             parts.append(self._ranked(logits))
         return Ranking.joined(parts) if parts else Ranking.from_lists([])
 
-    def cut(self, neighbours: Neighbours, ranking: Ranking) -> Ranking:
+    def cut(self, queries: Queries, ranking: Ranking) -> Ranking:
         """The labels that are given out."""
         settings = self.settings
-        counts = self._votes.counts(neighbours)
+        counts = self._votes.counts(queries)
         return cut(ranking, counts, settings.threshold or None, settings.limit or None)
 
-    def suggestions(self, neighbours: Neighbours, given: Ranking) -> list[list[Suggestion]]:
+    def suggestions(self, queries: Queries, given: Ranking) -> list[list[Suggestion]]:
         """The given labels with what each neighbour contributes to them."""
-        near = neighbours.nearest(self.settings.k)
+        near = queries.neighbours.nearest(self.settings.k)
         votes = self._votes
         distances = near.distances(self.settings.distance)
         weights = self._weights(near)

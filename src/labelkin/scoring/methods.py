@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from labelkin.neighbours.neighbours import Neighbours
 from labelkin.scoring.knn import Knn
+from labelkin.scoring.queries import Queries
 from labelkin.scoring.ranking import Ranking
 from labelkin.scoring.settings import Settings
 from labelkin.scoring.suggestion import Suggestion
@@ -13,17 +13,17 @@ from labelkin.store.collection import Collection
 
 
 class Method(Protocol):
-    """From neighbours to headings, for one state of a collection."""
+    """From documents and their neighbours to headings, for one state of a collection."""
 
-    def rank(self, neighbours: Neighbours) -> Ranking:
+    def rank(self, queries: Queries) -> Ranking:
         """All labels that have something to say for them, best first."""
         ...
 
-    def cut(self, neighbours: Neighbours, ranking: Ranking) -> Ranking:
+    def cut(self, queries: Queries, ranking: Ranking) -> Ranking:
         """The labels that are given out."""
         ...
 
-    def suggestions(self, neighbours: Neighbours, given: Ranking) -> list[list[Suggestion]]:
+    def suggestions(self, queries: Queries, given: Ranking) -> list[list[Suggestion]]:
         """The given labels with their evidence."""
         ...
 

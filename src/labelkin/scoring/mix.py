@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from labelkin.neighbours.neighbours import Neighbours
 from labelkin.scoring.cut import cut
 from labelkin.scoring.knn import Knn
 from labelkin.scoring.label_ae import LabelAe
+from labelkin.scoring.queries import Queries
 from labelkin.scoring.ranking import Ranking
 from labelkin.scoring.settings import MixSettings
 from labelkin.scoring.suggestion import Suggestion
@@ -23,27 +23,27 @@ class _Pair:
     def __init__(self, knn: Knn, label_ae: LabelAe) -> None:
         self.knn = knn
         self.label_ae = label_ae
-        self._last: tuple[Neighbours, Ranking, Ranking] | None = None
+        self._last: tuple[Queries, Ranking, Ranking] | None = None
 
-    def parts(self, neighbours: Neighbours) -> tuple[Ranking, Ranking]:
+    def parts(self, queries: Queries) -> tuple[Ranking, Ranking]:
         """What the label-AE and the votes say, kept for the next call about the same."""
-        if self._last is None or self._last[0] is not neighbours:
-            decoded, votes = self.label_ae.rank(neighbours), self.knn.rank(neighbours)
-            self._last = (neighbours, decoded, votes)
+        if self._last is None or self._last[0] is not queries:
+            decoded, votes = self.label_ae.rank(queries), self.knn.rank(queries)
+            self._last = (queries, decoded, votes)
         return self._last[1:]
 
-    def suggestions(self, neighbours: Neighbours, given: Ranking) -> list[list[Suggestion]]:
+    def suggestions(self, queries: Queries, given: Ranking) -> list[list[Suggestion]]:
         """The given labels with the neighbours that carry them.
 
         A heading that none of them carries has the label-AE's evidence.
         """
-        found = self.knn.suggestions(neighbours, given)
+        found = self.knn.suggestions(queries, given)
         for place, suggestions in enumerate(found):
             foreign = [n for n, suggestion in enumerate(suggestions) if not suggestion.votes]
             if foreign:
                 columns, scores = given[place]
                 one = Ranking.from_lists([columns[foreign].tolist()], [scores[foreign].tolist()])
-                near = neighbours[place : place + 1]
+                near = queries[place : place + 1]
                 (inferred,) = self.label_ae.suggestions(near, one)
                 for number, suggestion in zip(foreign, inferred, strict=True):
                     suggestions[number] = replace(suggestion, rank=number + 1)
@@ -57,13 +57,13 @@ class Mix(_Pair):
     none, the votes decide alone.
     """
 
-    def rank(self, neighbours: Neighbours) -> Ranking:
+    def rank(self, queries: Queries) -> Ranking:
         """The labels that the label-AE gives, then all others by votes.
 
         A vote's share is scaled so as not to exceed the last label before it.
         """
-        decoded, votes = self.parts(neighbours)
-        leading = self.label_ae.cut(neighbours, decoded)
+        decoded, votes = self.parts(queries)
+        leading = self.label_ae.cut(queries, decoded)
         new = ~_is_in(votes, leading, len(self.knn.label_order))
         rest = votes.kept(new)
         lowest = np.ones(len(leading), dtype=np.float32)
@@ -72,11 +72,11 @@ class Mix(_Pair):
         scaled = rest.scores * np.repeat(lowest, rest.lengths)
         return _one_behind_the_other(leading, Ranking(rest.starts, rest.columns, scaled))
 
-    def cut(self, neighbours: Neighbours, ranking: Ranking) -> Ranking:
+    def cut(self, queries: Queries, ranking: Ranking) -> Ranking:
         """The label-AE's labels, filled up to the votes' count."""
-        decoded, votes = self.parts(neighbours)
-        leading = self.label_ae.cut(neighbours, decoded).lengths
-        given = self.knn.cut(neighbours, votes).lengths
+        decoded, votes = self.parts(queries)
+        leading = self.label_ae.cut(queries, decoded).lengths
+        given = self.knn.cut(queries, votes).lengths
         limit = self.knn.settings.limit or None
         return cut(ranking, np.maximum(leading, given), None, limit)
 
@@ -102,9 +102,9 @@ class MixRanked(_Pair):
         other.settings = settings
         return other
 
-    def rank(self, neighbours: Neighbours) -> Ranking:
+    def rank(self, queries: Queries) -> Ranking:
         """All labels of either, best first."""
-        decoded, votes = self.parts(neighbours)
+        decoded, votes = self.parts(queries)
         width = len(self.knn.label_order)
         share = np.float32(self.settings.share)
         keys = np.concatenate((_keys(decoded, width), _keys(votes, width)))
@@ -115,11 +115,11 @@ class MixRanked(_Pair):
         order = np.lexsort((self.knn.label_order[columns], -scores, documents))
         return Ranking.from_pairs(documents[order], columns[order], scores[order], len(votes))
 
-    def cut(self, neighbours: Neighbours, ranking: Ranking) -> Ranking:
+    def cut(self, queries: Queries, ranking: Ranking) -> Ranking:
         """As many labels as the voting neighbours have, or those above the threshold."""
         settings = self.settings
         votes = self.knn.changed(replace(self.knn.settings, count=settings.count))
-        counts = votes.counts(neighbours)
+        counts = votes.counts(queries)
         limit = self.knn.settings.limit or None
         return cut(ranking, counts, settings.threshold or None, limit)
 
