@@ -94,10 +94,10 @@ class Stems:
         if self.title_weight > 1:
             text = "\n".join([text, *[document.title] * (self.title_weight - 1)])
         language = document.language or "en"
-        stop_words = _stop_words(language)
-        words = [word for word in _words(text) if word not in stop_words and _tells(word)]
-        stemmer = _stemmer(language)
-        return list(stemmer.stemWords(words)) if stemmer is not None else words
+        stopped = stop_words(language)
+        words = [word for word in _words(text) if word not in stopped and tells(word)]
+        snowball = stemmer(language)
+        return list(snowball.stemWords(words)) if snowball is not None else words
 
 
 def _words(text: str) -> list[str]:
@@ -105,7 +105,7 @@ def _words(text: str) -> list[str]:
     return found
 
 
-def _tells(word: str) -> bool:
+def tells(word: str) -> bool:
     """Single characters and bare numbers say little of what a text is about.
 
     Without them, basic k-NN on mesh47k gains 0.006 MiF on dev (0.431 to 0.436).
@@ -114,7 +114,7 @@ def _tells(word: str) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _stop_words(language: str) -> frozenset[str]:
+def stop_words(language: str) -> frozenset[str]:
     """The words of the ISO stop-word list, in the form in which `_words` gives them."""
     import stopwordsiso
 
@@ -124,7 +124,8 @@ def _stop_words(language: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=64)
-def _stemmer(language: str) -> Stemmer | None:
+def stemmer(language: str) -> Stemmer | None:
+    """Snowball's stemmer for a language, None where it has none."""
     import Stemmer
 
     algorithm = SNOWBALL.get(language)

@@ -183,6 +183,16 @@ class Collection(Closing):
         with self.database.errors_explained():
             return dict(self.database.connection.execute('SELECT id, "column" FROM concepts'))
 
+    def vocabulary_state(self) -> str:
+        """Changes whenever the vocabulary does; in another collection it is another one."""
+        width = self.generation().next_column
+        with self.database.errors_explained():
+            (token,) = self.database.connection.execute(
+                "SELECT token FROM changes WHERE next_column = ? ORDER BY generation LIMIT 1",
+                (width,),
+            ).fetchone()
+        return f"{self.manifest.uid} {width} {token}"
+
     def has_deprecated_concepts(self) -> bool:
         """Whether any concept has been replaced or given up."""
         with self.database.errors_explained():

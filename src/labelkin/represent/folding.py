@@ -1,0 +1,68 @@
+"""Words of names and texts in the form in which they are compared."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from labelkin.represent.stems import stemmer, stop_words, tells
+
+# A single letter after an apostrophe is a possessive, no word: Crohn's disease, Crohn disease.
+_WORD = re.compile(r"(?<!['’])[^\W_]+|(?<=['’])[^\W_]{2,}")
+_LONGEST_ACRONYM = 6
+
+
+def plain(text: str) -> str:
+    """`text` in the Unicode form in which its words are looked for, and not all in capitals."""
+    normal = text if text.isascii() else unicodedata.normalize("NFKC", text)
+    return normal.lower() if len(normal) > _LONGEST_ACRONYM and normal.isupper() else normal
+
+
+def written_words(text: str) -> list[str]:
+    """The words of a `plain` text as they are written; hyphens part them."""
+    found: list[str] = _WORD.findall(text)
+    return found
+
+
+def word_spans(text: str) -> list[tuple[int, int]]:
+    """Where each of the `written_words` of a `plain` text begins and ends."""
+    return [match.span() for match in _WORD.finditer(text)]
+
+
+def folded(word: str, language: str) -> str:
+    """A word without regard to case and number.
+
+    In English only the plural is taken off: names are found with more noise
+    than gain where derivations go as well (results/lexical.md). Other
+    languages, richer in endings, have Snowball's stems.
+    """
+    lower = word.casefold()
+    if language == "en":
+        return word.removesuffix("s").casefold() if is_acronym(word) else _singular(lower)
+    stems = stemmer(language)
+    return str(stems.stemWord(lower)) if stems is not None else lower
+
+
+def _singular(word: str) -> str:
+    """An English word without its plural ending (after Harman's S stemmer, 1991)."""
+    if len(word) > 4 and word.endswith("ies"):
+        return word[:-3] + "y"
+    if len(word) > 4 and word.endswith(("ses", "xes", "zes", "hes")):
+        return word[:-2]
+    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        return word[:-1]
+    return word
+
+
+def is_acronym(word: str) -> bool:
+    """Whether a word is short and mostly in capitals: HIV, mRNA, MRIs."""
+    if not 2 <= len(word) <= _LONGEST_ACRONYM:
+        return False
+    capitals = sum(letter.isupper() for letter in word)
+    return capitals >= 2 and 2 * capitals >= len(word)
+
+
+def is_telling(word: str, language: str) -> bool:
+    """Whether a word alone can be the name of something: no stop word, letter or number."""
+    forms = {word.casefold(), folded(word, language)}
+    return tells(word) and forms.isdisjoint(stop_words(language))

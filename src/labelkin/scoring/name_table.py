@@ -1,0 +1,107 @@
+"""All names of a vocabulary's concepts in one language, ready to be looked for in texts.
+
+Every word that occurs in a name has a code, one character of Unicode; a name is
+a string of such characters, and so is a text. A search for strings then finds
+whole words only, and counts places in words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from labelkin.represent.folding import folded, is_acronym, is_telling, plain, written_words
+from labelkin.vocab.concept import Concept
+from labelkin.vocab.names import turned
+
+# Code points for words: none of ASCII's, and not the surrogates.
+_FIRST = 0x80
+_SURROGATES, _GAP = 0xD800, 0x800
+MOST_WORDS = 0x110000 - _FIRST - _GAP
+_QUALIFIER = re.compile(r"\s*(?:\([^()]*\)|<[^<>]*>)$")
+
+
+@dataclass(frozen=True)
+class NameTable:
+    """Names as coded strings, each once, and the concepts that bear them.
+
+    Name i belongs to the concepts `columns[starts[i]:starts[i + 1]]`;
+    `preferred` and `acronyms` stand beside them: whether it is the concept's
+    preferred name, and whether it is written as an acronym wherever it is given.
+    """
+
+    language: str
+    words: tuple[str, ...]
+    names: tuple[str, ...]
+    starts: npt.NDArray[np.int64]
+    columns: npt.NDArray[np.int32]
+    preferred: npt.NDArray[np.bool_]
+    acronyms: npt.NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def codes(self) -> dict[str, str]:
+        """The code of each word, in the form in which words are compared."""
+        return {word: code_of(number) for number, word in enumerate(self.words)}
+
+    @classmethod
+    def make(cls, concepts: Iterable[Concept], language: str) -> NameTable:
+        """The names that the concepts, in column order, have in a language."""
+        written = list(_written(concepts, language))
+        spoken = [written_words(plain(name)) for _, name, _ in written]
+        forms = {
+            word: folded(word, language)
+            for word in dict.fromkeys(word for words in spoken for word in words)
+        }
+        known = tuple(dict.fromkeys(forms.values()))[:MOST_WORDS]
+        codes = {word: code_of(number) for number, word in enumerate(known)}
+        entries: dict[str, dict[int, tuple[bool, bool]]] = {}
+        for (column, _, preferred), words in zip(written, spoken, strict=True):
+            acronym = len(words) == 1 and is_acronym(words[0])
+            if not words or (
+                len(words) == 1 and not acronym and not is_telling(words[0], language)
+            ):
+                continue
+            coded = "".join([codes.get(forms[word], "") for word in words])
+            if len(coded) < len(words):
+                continue
+            bearers = entries.setdefault(coded, {})
+            was_preferred, was_acronym = bearers.get(column, (False, True))
+            bearers[column] = (preferred or was_preferred, acronym and was_acronym)
+        counts = [len(bearers) for bearers in entries.values()]
+        flags = [both for bearers in entries.values() for both in bearers.values()]
+        return cls(
+            language=language,
+            words=known,
+            names=tuple(entries),
+            starts=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
+            columns=np.array([c for bearers in entries.values() for c in bearers], dtype=np.int32),
+            preferred=np.array([preferred for preferred, _ in flags], dtype=np.bool_),
+            acronyms=np.array([acronym for _, acronym in flags], dtype=np.bool_),
+        )
+
+
+def code_of(number: int) -> str:
+    """The character that stands for a word."""
+    point = _FIRST + number
+    return chr(point if point < _SURROGATES else point + _GAP)
+
+
+def _written(concepts: Iterable[Concept], language: str) -> Iterator[tuple[int, str, bool]]:
+    """Column, name and whether it is the preferred one; turned names and bare ones as well."""
+    for column, concept in enumerate(concepts):
+        preferred = concept.names.get(language)
+        own = [preferred] if preferred else []
+        for number, name in enumerate([*own, *concept.synonyms.get(language, ())]):
+            first = number < len(own)
+            yield column, name, first
+            if ", " in name:
+                yield column, turned(name), first
+            bare = _QUALIFIER.sub("", name)
+            if bare and bare != name:
+                yield column, bare, False

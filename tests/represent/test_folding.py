@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import pytest
+
+from labelkin.represent.folding import folded, is_acronym, is_telling, plain, word_spans
+from labelkin.represent.folding import written_words as words
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Neoplasms", "neoplasm"),
+        ("Arteries", "artery"),
+        ("Viruses", "virus"),
+        ("Boxes", "box"),
+        ("MRIs", "MRI"),
+    ],
+)
+def test_case_and_number_do_not_matter(one: str, other: str) -> None:
+    assert folded(one, "en") == folded(other, "en")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("AIDS", "aids"), ("operation", "operative"), ("analysis", "analysi"), ("glass", "glas")],
+)
+def test_other_differences_do(one: str, other: str) -> None:
+    assert folded(one, "en") != folded(other, "en")
+
+
+def test_other_languages_have_their_stemmer() -> None:
+    assert folded("Häuser", "de") == folded("Haus", "de")
+    assert folded("Ord", "xx") == "ord"
+
+
+def test_words() -> None:
+    assert words("Crohn's disease, non-small-cell") == ["Crohn", "disease", "non", "small", "cell"]
+    assert words(plain("l’eau ﬁne")) == ["l", "eau", "fine"]
+    text = "Crohn’s disease"
+    assert [text[begin:end] for begin, end in word_spans(text)] == words(text)
+
+
+def test_a_text_in_capitals_has_no_acronyms() -> None:
+    assert plain("ALL ABOUT AIDS") == "all about aids"
+    assert plain("AIDS") == "AIDS"
+
+
+def test_acronyms() -> None:
+    assert all(map(is_acronym, ("HIV", "mRNA", "MRIs", "HLA")))
+    assert not any(map(is_acronym, ("Rye", "A", "HEARTBEAT", "p53")))
+
+
+def test_words_that_name_nothing() -> None:
+    assert is_telling("rye", "en")
+    assert not any(is_telling(word, "en") for word in ("Will", "Wills", "the", "x", "2019"))

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from labelkin.scoring import name_table
+from labelkin.scoring.name_table import NameTable
+from labelkin.vocab import Concept, Vocabulary
+
+
+def spelled(table: NameTable) -> list[str]:
+    words = {code: word for word, code in table.codes().items()}
+    return [" ".join(words[code] for code in name) for name in table.names]
+
+
+def bearers(table: NameTable, name: str) -> list[int]:
+    place = spelled(table).index(name)
+    return table.columns[table.starts[place] : table.starts[place + 1]].tolist()
+
+
+def test_names_and_synonyms_of_one_language(vocabulary: Vocabulary) -> None:
+    table = NameTable.make(vocabulary, "en")
+    assert spelled(table) == [
+        "bread",
+        "bread rye",
+        "rye bread",
+        "dark loaf",
+        "oat",
+        "avena",
+        "barley",
+        "malt old",
+        "malt",
+    ]
+    assert bearers(table, "dark loaf") == [1, 2]
+    german = NameTable.make(vocabulary, "de")
+    assert [bearers(german, name) for name in spelled(german)] == [[0], [1]]
+
+
+def test_what_is_preferred(vocabulary: Vocabulary) -> None:
+    table = NameTable.make(vocabulary, "en")
+    preferred = [name for name, flag in zip(spelled(table), table.preferred, strict=False) if flag]
+    # "Rye Bread" is a synonym and the preferred name turned at its comma.
+    assert preferred[:3] == ["bread", "bread rye", "rye bread"]
+    assert len(NameTable.make((), "en")) == 0
+
+
+def test_names_that_say_nothing_are_left_out() -> None:
+    table = NameTable.make([Concept("a", {"en": "Wills"}, {"en": ("--", "WHO", "7")})], "en")
+    assert spelled(table) == ["who"]
+    assert table.acronyms.tolist() == [True]
+
+
+def test_an_acronym_that_is_a_word_elsewhere_is_none() -> None:
+    table = NameTable.make([Concept("a", {"en": "CAT"}, {"en": ("Cats",)})], "en")
+    assert table.acronyms.tolist() == [False]
+
+
+def test_names_with_too_many_words_for_unicode_are_left_out(monkeypatch) -> None:
+    monkeypatch.setattr(name_table, "MOST_WORDS", 2)
+    table = NameTable.make([Concept("a", {"en": "Rye Bread"}, {"en": ("Dark Bread",)})], "en")
+    assert spelled(table) == ["rye bread"]
+
+
+def test_codes_keep_clear_of_surrogates() -> None:
+    codes = [name_table.code_of(number) for number in range(0xD000, 0xE000)]
+    assert len({*codes}) == len(codes)
+    assert "".join(codes).encode("utf-8")
