@@ -213,7 +213,7 @@ class Indexer(Closing):
     def method(self, settings: Settings | None = None) -> Method:
         """A method for the collection and the model as they are now, kept while nothing changes."""
         wanted = settings or Settings.from_config(self.config)
-        model = "" if wanted.method == "knn" else self.model_digest()
+        model = self.model_digest() if wanted.learned else ""
         state = (self.collection.generation(), model)
         known = self._methods.get(wanted)
         if known is None or known[0] != state:
@@ -367,6 +367,9 @@ class Indexer(Closing):
 
         settings = Settings.from_config(self.config, method)
         gold = gold_matrix(documents, self.vocabulary)
+        if settings.k == 0:
+            alone = Queries.alone(documents)
+            return sweep(self.method(settings), settings, alone, gold, measure, progress=progress)
         search = self.search(representation)
         if not isinstance(search, FusedSearch):
             found = Queries(documents, search.search(documents, max(KS), store_terms=True))

@@ -2,8 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from labelkin.represent.folding import folded, is_acronym, is_telling, plain, word_spans
-from labelkin.represent.folding import written_words as words
+from labelkin.represent.folding import (
+    folded,
+    is_acronym,
+    is_telling,
+    plain,
+    text_words,
+    word_spans,
+)
+from labelkin.represent.folding import name_words as words
 
 
 @pytest.mark.parametrize(
@@ -36,8 +43,10 @@ def test_other_languages_have_their_stemmer() -> None:
 def test_words() -> None:
     assert words("Crohn's disease, non-small-cell") == ["Crohn", "disease", "non", "small", "cell"]
     assert words(plain("l’eau ﬁne")) == ["l", "eau", "fine"]
-    text = "Crohn’s disease"
-    assert [text[begin:end] for begin, end in word_spans(text)] == words(text)
+    text = "Crohn’s disease. In St. Louis, 3.5 % (a: b); more?"
+    assert [text[begin:end] for begin, end in word_spans(text)] == text_words(text)
+    assert text_words(text)[:3] == ["Crohn", "disease", "."]
+    assert text_words("In St. Louis") == words("In St. Louis")
 
 
 def test_a_text_in_capitals_has_no_acronyms() -> None:

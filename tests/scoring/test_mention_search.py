@@ -13,6 +13,12 @@ from labelkin.scoring.name_table import NameTable
 from labelkin.vocab import Vocabulary
 
 
+def as_if_anew(indexer: Indexer) -> dict[str, NameTable]:
+    """The tables as a new process has them, which remembers none."""
+    name_cache._latest.clear()
+    return name_tables(indexer.collection)
+
+
 def columns(search: MentionSearch, *documents: Document) -> list[list[int]]:
     mentions = search.find(documents)
     return [part.tolist() for part in np.split(mentions.columns, mentions.starts[1:-1])]
@@ -25,7 +31,7 @@ def test_each_document_in_its_language(tmp_path: Path, vocabulary: Vocabulary) -
         german = Document("g", "Bread und Roggenbrot", language="de")
         french = Document("f", "Bread et Brot", language="fr")
         assert columns(search, english, german, german, french) == [[0], [1], [1], [0]]
-        assert len(search.matches(german)) == 1
+        assert [*search.namings(german)] == [1]
         assert len(search.find([])) == 0
 
 
@@ -37,10 +43,11 @@ def test_a_vocabulary_without_concepts(tmp_path: Path) -> None:
 def test_tables_are_kept(tmp_path: Path, vocabulary: Vocabulary, monkeypatch) -> None:
     with Indexer.create(tmp_path / "c", vocabulary) as indexer:
         first = name_tables(indexer.collection)
+        assert name_tables(indexer.collection) is first
         assert list(first) == ["en", "de"]
         with monkeypatch.context() as patched:
             patched.setattr(NameTable, "make", None)
-            kept = name_tables(indexer.collection)
+            kept = as_if_anew(indexer)
         for language, table in first.items():
             for name, value in vars(table).items():
                 np.testing.assert_array_equal(getattr(kept[language], name), value)
@@ -64,7 +71,7 @@ def test_a_damaged_file_is_made_anew(
         name_tables(indexer.collection)
         path = indexer.collection.path / "cache" / name_cache._NAME
         path.write_bytes(content)
-        assert len(name_tables(indexer.collection)["en"]) == 9
+        assert len(as_if_anew(indexer)["en"]) == 9
         assert path.stat().st_size > 1000
 
 
@@ -73,5 +80,28 @@ def test_nothing_is_written_where_only_reading_is_allowed(
 ) -> None:
     Indexer.create(tmp_path / "c", vocabulary).close()
     with Indexer.open(tmp_path / "c", read_only=True) as indexer:
-        assert len(name_tables(indexer.collection)["de"]) == 2
+        assert len(as_if_anew(indexer)["de"]) == 2
     assert not (tmp_path / "c" / "cache" / name_cache._NAME).exists()
+
+
+def test_the_latest_vocabularies_are_remembered(tmp_path: Path, vocabulary: Vocabulary) -> None:
+    for name in "abc":
+        with Indexer.create(tmp_path / name, vocabulary) as indexer:
+            name_tables(indexer.collection)
+    assert len(name_cache._latest) == name_cache._REMEMBERED
+
+
+def test_the_words_that_name(tmp_path: Path, vocabulary: Vocabulary) -> None:
+    text = "Bread. RYE-BREAD and rye  bread; the bread of oats."
+    with Indexer.create(tmp_path / "c", vocabulary, language="en") as indexer:
+        named = MentionSearch(indexer.collection).namings(Document("q", "Oats and rye", text))
+    assert [(n.words, n.place, n.count, n.nested) for n in named[0]] == [
+        ("Bread", "body", 2, False),
+        ("Bread", "body", 2, True),
+    ]
+    assert [(n.words, n.count) for n in named[1]] == [("RYE-BREAD", 1), ("rye bread", 1)]
+    assert [n.reason for n in named[2]] == [
+        "named in the title: 'Oats'",
+        "named in the text: 'Oats'",
+    ]
+    assert named[0][1].reason == "within a longer name in the text: 'Bread'"

@@ -120,7 +120,7 @@ def test_batches_do_not_matter(finder: MentionFinder, monkeypatch) -> None:
     whole = finder.find(documents)
     monkeypatch.setattr(module, "_CHUNK", 2)
     parts = finder.find(documents)
-    for name in vars(Mentions([], *[[]] * 9)):  # type: ignore[arg-type]
+    for name in vars(Mentions([], *[[]] * 10)):  # type: ignore[arg-type]
         np.testing.assert_array_equal(getattr(whole, name), getattr(parts, name))
     assert np.diff(whole.starts).tolist() == [1, 0, 2, 0, 3]
     assert whole.documents.tolist() == [0, 2, 2, 4, 4, 4]

@@ -73,7 +73,6 @@ def annotate(
     started = time.monotonic()
     corpus = read_corpus(*files, format=format, label_separator=label_separator)
     with Indexer.open(collection) as indexer:
-        build_with_progress(indexer, representation)
         settings = asked_settings(
             indexer.config,
             method,
@@ -83,11 +82,14 @@ def annotate(
             include=include,
             exclude=exclude,
         )
+        if settings.k:
+            build_with_progress(indexer, representation)
         tell_unknown_labels(indexer, [settings])
         depends_on = {
-            "neighbours": indexer.search(representation).fingerprint(),
+            "neighbours": indexer.search(representation).fingerprint() if settings.k else {},
+            "vocabulary": indexer.collection.vocabulary_state(),
             "method": asdict(settings),
-            "model": indexer.model_digest() if settings.method != "knn" else "",
+            "model": indexer.model_digest() if settings.learned else "",
             "fold_broader": fold_broader,
             "language": language,
             "files": [_identity(path) for path in corpus.paths],

@@ -72,7 +72,8 @@ def evaluate(
             asked_settings(indexer.config, one, k=k, weighting=weighting, threshold=threshold)
             for one in methods
         ]
-        build_with_progress(indexer, representation)
+        if any(one.k for one in settings):
+            build_with_progress(indexer, representation)
         known = len(indexer.collection.rows_of([document.id for document in documents]))
         evaluations = indexer.compare(documents, settings, representation=representation)
         names = [concept.id for concept in indexer.vocabulary]

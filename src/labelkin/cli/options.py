@@ -16,6 +16,7 @@ class Method(StrEnum):
     LABEL_AE = "label-ae"
     MIX = "mix"
     MIX_RANKED = "mix-ranked"
+    LEXICAL = "lexical"
 
 
 CollectionPath = Annotated[Path, typer.Argument(metavar="COLLECTION", help="A collection folder.")]
@@ -52,7 +53,8 @@ RepresentationName = Annotated[
 ]
 _METHODS = (
     "knn lets neighbours vote, label-ae decodes their average in the latent space, mix and "
-    "mix-ranked do both. Default: as labelkin.toml says."
+    "mix-ranked do both, lexical gives headings that the text names and needs no documents. "
+    "Default: as labelkin.toml says."
 )
 MethodName = Annotated[Method | None, typer.Option("--method", help=_METHODS)]
 MethodNames = Annotated[

@@ -46,7 +46,7 @@ def asked_settings(
 
 def tell_unknown_labels(indexer: Indexer, settings: Sequence[Settings]) -> None:
     """Say how many labels of the collection its model has never seen."""
-    if all(one.method == "knn" for one in settings):
+    if all(not one.learned for one in settings):
         return
     from labelkin.scoring.label_ae import LabelAe
 

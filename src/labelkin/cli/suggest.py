@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -53,7 +54,8 @@ def suggest(
     exclude: Exclude = None,
     fold_broader: FoldBroader = False,
     explain: Annotated[
-        bool, typer.Option("--explain", help="List the documents that speak for each heading.")
+        bool,
+        typer.Option("--explain", help="List the documents or words that speak for each heading."),
     ] = False,
     method: MethodName = None,
     representation: RepresentationName = None,
@@ -61,7 +63,7 @@ def suggest(
     format: CorpusFormat = None,
     json: Json = False,
 ) -> None:
-    """Suggest headings by what the most similar documents carry, with the evidence."""
+    """Suggest headings by what similar documents carry or the text names, with the evidence."""
     from labelkin.indexer import Indexer
 
     with (
@@ -77,7 +79,8 @@ def suggest(
             include=include,
             exclude=exclude,
         )
-        build_with_progress(indexer, representation)
+        if settings.k:
+            build_with_progress(indexer, representation)
         found = _suggested(indexer, documents, settings, representation, fold_broader)
         if json:
             print_json([_as_json(*pair, language) for pair in found])
@@ -127,6 +130,7 @@ def print_suggestions(
                 )
                 for carrier in suggestion.carriers
             ]
+            rows += [("", "", f"{naming.count} ×", naming.reason) for naming in suggestion.named]
     columns = [("heading", False), ("", False), ("score", True), ("evidence", False)]
     print_table(heading, columns, rows)
     typer.echo()
@@ -159,6 +163,7 @@ def _as_json(document: Document, suggestions: list[Suggestion], language: str) -
                         {"id": concept.id, "name": concept.name(language)}
                         for concept in suggestion.inferred_from
                     ],
+                    "named": [asdict(naming) for naming in suggestion.named],
                 },
             }
             for suggestion in suggestions

@@ -17,6 +17,7 @@ from labelkin.cli.options import (
     RepresentationName,
 )
 from labelkin.cli.progress import meter
+from labelkin.cli.settings import asked_settings
 
 if TYPE_CHECKING:
     from labelkin.evaluate.sweep import Trial
@@ -53,7 +54,8 @@ def tune(
     if not documents:
         raise InputError("no document with labels to tune on")
     with Indexer.open(collection) as indexer:
-        build_with_progress(indexer, representation)
+        if asked_settings(indexer.config, method).k:
+            build_with_progress(indexer, representation)
         with meter("Sweeping", 0) as bar:
             trials = indexer.tune(
                 documents,
@@ -92,6 +94,8 @@ def _as_row(trial: Trial, measure: str) -> dict[str, object]:
     if settings.method == "mix-ranked":
         mix = settings.mix
         row = {"share": mix.share, "count": mix.count or "none", "threshold": mix.threshold}
+    elif settings.method == "lexical":
+        row = {"threshold": settings.lexical.threshold}
     elif settings.method == "mix":
         row = {"threshold": settings.label_ae.threshold}
     else:
@@ -122,6 +126,8 @@ def _as_config(best: Settings) -> dict[str, dict[str, object]]:
     if best.method == "mix-ranked":
         cut = {"count": mix.count or "none", "threshold": mix.threshold}
         return {"mix": {"share": mix.share, **cut}, "suggest": {"limit": 0}}
+    if best.method == "lexical":
+        return {"lexical": {"threshold": best.lexical.threshold}, "suggest": {"limit": 0}}
     return {
         "label_ae": {
             "k": label_ae.k,

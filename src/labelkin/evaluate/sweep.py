@@ -17,6 +17,7 @@ from labelkin.neighbours.neighbours import DISTANCES, Neighbours
 from labelkin.scoring.cut import COUNT_SCHEMES
 from labelkin.scoring.knn import Knn
 from labelkin.scoring.label_ae import LabelAe
+from labelkin.scoring.lexical import Lexical
 from labelkin.scoring.methods import Method
 from labelkin.scoring.mix import Mix, MixRanked
 from labelkin.scoring.queries import Queries
@@ -67,7 +68,7 @@ def sweep(
 
     For `knn` these are k, weighting and the cut (counts alone, thresholds
     alone); for `label-ae` also the distance; for `mix` the label-AE's
-    threshold; for `mix-ranked` its share and the cut.
+    threshold; for `mix-ranked` its share and the cut; for `lexical` the threshold.
     """
     trials: list[Trial] = []
     near = [k for k in ks if k <= queries.neighbours.k] or [queries.neighbours.k]
@@ -110,6 +111,11 @@ def _bases(
             mixed = method.changed(threshold)
             scorer = replace(settings.label_ae, count=None, threshold=threshold)
             yield mixed, [(mixed, replace(settings, label_ae=scorer))]
+    elif isinstance(method, Lexical):
+        tried_cuts = [
+            replace(settings.lexical, threshold=threshold, limit=0) for threshold in thresholds
+        ]
+        yield method, [(method.changed(c), replace(settings, lexical=c)) for c in tried_cuts]
     elif isinstance(method, MixRanked):
         for share in SHARES:
             mix = replace(settings.mix, share=share)

@@ -9,6 +9,8 @@ from labelkin.represent.stems import stemmer, stop_words, tells
 
 # A single letter after an apostrophe is a possessive, no word: Crohn's disease, Crohn disease.
 _WORD = re.compile(r"(?<!['’])[^\W_]+|(?<=['’])[^\W_]{2,}")
+# Behind fewer letters it is more likely an abbreviation: St. Louis, E. coli.
+_WORD_OR_END = re.compile(_WORD.pattern + r"|(?<=\w\w\w)[.;:!?](?=\s)")
 _LONGEST_ACRONYM = 6
 
 
@@ -18,15 +20,21 @@ def plain(text: str) -> str:
     return normal.lower() if len(normal) > _LONGEST_ACRONYM and normal.isupper() else normal
 
 
-def written_words(text: str) -> list[str]:
-    """The words of a `plain` text as they are written; hyphens part them."""
-    found: list[str] = _WORD.findall(text)
+def name_words(name: str) -> list[str]:
+    """The words of a `plain` name as they are written; hyphens part them."""
+    found: list[str] = _WORD.findall(name)
+    return found
+
+
+def text_words(text: str) -> list[str]:
+    """The words of a `plain` text; the ends of sentences, which no name crosses, stay as such."""
+    found: list[str] = _WORD_OR_END.findall(text)
     return found
 
 
 def word_spans(text: str) -> list[tuple[int, int]]:
-    """Where each of the `written_words` of a `plain` text begins and ends."""
-    return [match.span() for match in _WORD.finditer(text)]
+    """Where each of the `text_words` of a `plain` text begins and ends."""
+    return [match.span() for match in _WORD_OR_END.finditer(text)]
 
 
 def folded(word: str, language: str) -> str:

@@ -11,17 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from labelkin.corpus.document import Document
-from labelkin.represent.folding import folded, is_acronym, plain, written_words
+from labelkin.represent.folding import folded, is_acronym, plain, text_words
 from labelkin.scoring.name_table import NameTable
-
-if TYPE_CHECKING:
-    from ahocorasick_rs import AhoCorasick
 
 _UNKNOWN = "\x01"
 _BREAK = "\x02"
@@ -66,7 +63,8 @@ class Mentions:
     how often `nested` in one, where `first` (0 for the first word of the
     document, towards 1 for the last), the `length` in words of the longest
     name, whether `preferred` is among the names, whether nothing but an
-    `acronym` is, and how many concepts are `sharing` the least ambiguous name.
+    `acronym` is, how many concepts are `sharing` the least ambiguous name, and the
+    `weight` of the most telling one (`NameTable.weights`).
     """
 
     starts: Integers
@@ -79,6 +77,7 @@ class Mentions:
     preferred: npt.NDArray[np.bool_]
     acronym: npt.NDArray[np.bool_]
     sharing: npt.NDArray[np.int32]
+    weight: npt.NDArray[np.float32]
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -112,8 +111,8 @@ class MentionFinder:
         self._words = table.codes()
         self._codes: dict[str, str] = {}
         self._bearers = np.diff(table.starts)
+        self._weights = table.weights()
         self._width = int(table.columns.max(initial=0)) if targets is None else len(targets)
-        self._automaton: AhoCorasick | None = None
 
     def find(self, documents: Sequence[Document]) -> Mentions:
         """The concepts that each document names."""
@@ -154,6 +153,7 @@ class MentionFinder:
             preferred=gathered(np.logical_or, found.preferred, np.bool_),
             acronym=gathered(np.logical_and, found.acronyms, np.bool_),
             sharing=gathered(np.minimum, self._bearers[found.names], np.int32),
+            weight=gathered(np.maximum, self._weights[found.names], np.float32),
         )
 
     def _matches(self, documents: Sequence[Document]) -> tuple[Matches, Integers]:
@@ -161,8 +161,8 @@ class MentionFinder:
         words: list[str] = []
         bounds = [0]
         for document in documents:
-            for text in (document.title, "\n".join((document.body, *document.fields.values()))):
-                words += written_words(plain(text))
+            for text in parts_of(document):
+                words += text_words(plain(text))
                 words.append(_BREAK)
                 bounds.append(len(words))
         edges = np.array(bounds, dtype=np.int64)
@@ -209,15 +209,7 @@ class MentionFinder:
 
     def _found(self, coded: str) -> tuple[Integers, Integers, Integers]:
         """Names, begins and ends of all matches, overlapping ones as well."""
-        if self._automaton is None:
-            from ahocorasick_rs import AhoCorasick, Implementation
-
-            self._automaton = AhoCorasick(
-                self.table.names,
-                implementation=Implementation.ContiguousNFA,
-                store_patterns=False,
-            )
-        found = self._automaton.find_matches_as_indexes(coded, overlapping=True)
+        found = self.table.automaton.find_matches_as_indexes(coded, overlapping=True)
         names, begins, ends = np.array(found, dtype=np.int64).reshape(-1, 3).T
         return names, begins, ends
 
@@ -229,6 +221,11 @@ class MentionFinder:
         for word in {*words}.difference(codes):
             codes[word] = self._words.get(folded(word, self.table.language), _UNKNOWN)
         return "".join([codes[word] for word in words])
+
+
+def parts_of(document: Document) -> tuple[str, str]:
+    """The title, and all other texts."""
+    return document.title, "\n".join((document.body, *document.fields.values()))
 
 
 def _nested(begins: Integers, ends: Integers) -> npt.NDArray[np.bool_]:

@@ -30,6 +30,10 @@ class Method(Protocol):
 
 def make_method(collection: Collection, settings: Settings) -> Method:
     """The method that the settings name."""
+    if settings.method == "lexical":
+        from labelkin.scoring.lexical import Lexical
+
+        return Lexical(collection, settings.lexical)
     knn = Knn(collection, settings.knn)
     if settings.method == "knn":
         return knn

@@ -23,6 +23,9 @@ _NAME = "names.npz"
 _FORMAT = 1
 _ARRAYS = ("starts", "columns", "preferred", "acronyms")
 _TEXTS = ("words", "names")
+# Tables of the latest vocabularies: with them goes the automaton, which takes longest to make.
+_REMEMBERED = 2
+_latest: dict[str, dict[str, NameTable]] = {}
 
 
 def name_tables(collection: Collection) -> dict[str, NameTable]:
@@ -31,12 +34,17 @@ def name_tables(collection: Collection) -> dict[str, NameTable]:
     They are kept in the collection's folder, if it can be written to, and made
     anew when the vocabulary has changed.
     """
+    state = collection.vocabulary_state()
+    if state not in _latest:
+        while len(_latest) >= _REMEMBERED:
+            _latest.pop(next(iter(_latest)))
+        _latest[state] = _kept_or_made(collection, state)
+    return _latest[state]
+
+
+def _kept_or_made(collection: Collection, state: str) -> dict[str, NameTable]:
     path = collection.path / "cache" / _NAME
-    about = {
-        "format": _FORMAT,
-        "vocabulary": collection.vocabulary_state(),
-        "stemmer": version("PyStemmer"),
-    }
+    about = {"format": _FORMAT, "vocabulary": state, "stemmer": version("PyStemmer")}
     with suppress(OSError, ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile):
         kept = _load(path, about)
         if kept is not None:

@@ -10,13 +10,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from labelkin.represent.folding import folded, is_acronym, is_telling, plain, written_words
+from labelkin.represent.folding import folded, is_acronym, is_telling, name_words, plain
 from labelkin.vocab.concept import Concept
 from labelkin.vocab.names import turned
+
+if TYPE_CHECKING:
+    from ahocorasick_rs import AhoCorasick
 
 # Code points for words: none of ASCII's, and not the surrogates.
 _FIRST = 0x80
@@ -45,15 +50,39 @@ class NameTable:
     def __len__(self) -> int:
         return len(self.names)
 
+    @cached_property
+    def automaton(self) -> AhoCorasick:
+        """What finds all names in a coded text; made when it is first asked for."""
+        from ahocorasick_rs import AhoCorasick, Implementation
+
+        return AhoCorasick(
+            self.names, implementation=Implementation.ContiguousNFA, store_patterns=False
+        )
+
     def codes(self) -> dict[str, str]:
         """The code of each word, in the form in which words are compared."""
         return {word: code_of(number) for number, word in enumerate(self.words)}
+
+    def weights(self) -> npt.NDArray[np.float32]:
+        """How much each name tells: the sum over its words of log(N / n) / log N.
+
+        N is the number of names, n that of names with the word: a word of its
+        own counts 1, one that is in many names little.
+        """
+        if not self.names:
+            return np.empty(0, dtype=np.float32)
+        points = np.frombuffer("".join(self.names).encode("utf-32-le"), dtype=np.uint32)
+        _, places, counts = np.unique(points, return_inverse=True, return_counts=True)
+        total = np.log(max(len(self.names), 2))
+        telling = np.maximum(1 - np.log(counts) / total, 0)[places]
+        lengths = np.array([len(name) for name in self.names])
+        return np.add.reduceat(telling, np.cumsum(lengths) - lengths).astype(np.float32)
 
     @classmethod
     def make(cls, concepts: Iterable[Concept], language: str) -> NameTable:
         """The names that the concepts, in column order, have in a language."""
         written = list(_written(concepts, language))
-        spoken = [written_words(plain(name)) for _, name, _ in written]
+        spoken = [name_words(plain(name)) for _, name, _ in written]
         forms = {
             word: folded(word, language)
             for word in dict.fromkeys(word for words in spoken for word in words)

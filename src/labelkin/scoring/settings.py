@@ -12,7 +12,7 @@ from labelkin.scoring.votes import Weighting
 if TYPE_CHECKING:
     from labelkin.store.config import Config
 
-MethodName = Literal["knn", "label-ae", "mix", "mix-ranked"]
+MethodName = Literal["knn", "label-ae", "mix", "mix-ranked", "lexical"]
 METHOD_NAMES: tuple[MethodName, ...] = get_args(MethodName)
 
 
@@ -43,6 +43,16 @@ class MixSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class LexicalSettings:
+    """Where `lexical` cuts its list, and what may be in it."""
+
+    threshold: float = 0.4
+    limit: int = 0
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """A method, and the settings of all that it may be made of."""
 
@@ -50,6 +60,7 @@ class Settings:
     knn: ScorerSettings = ScorerSettings()
     label_ae: ScorerSettings = ScorerSettings(weighting="difference", count=None, threshold=0.5)
     mix: MixSettings = field(default_factory=MixSettings)
+    lexical: LexicalSettings = LexicalSettings()
 
     @classmethod
     def from_config(cls, config: Config, method: MethodName | None = None) -> Settings:
@@ -77,11 +88,19 @@ class Settings:
                 threshold=label_ae.threshold,
             ),
             mix=MixSettings(mix.share, _count(mix.count), mix.threshold),
+            lexical=LexicalSettings(config.lexical.threshold, knn.limit, knn.include, knn.exclude),
         )
 
     @property
+    def learned(self) -> bool:
+        """Whether the method needs a model that was trained."""
+        return self.method not in ("knn", "lexical")
+
+    @property
     def k(self) -> int:
-        """How many neighbours the method looks at."""
+        """How many neighbours the method looks at; 0 if it goes by the text alone."""
+        if self.method == "lexical":
+            return 0
         if self.method == "knn":
             return self.knn.k
         return self.label_ae.k if self.method == "label-ae" else max(self.knn.k, self.label_ae.k)
@@ -93,19 +112,23 @@ class Settings:
         """
         given = {name: value for name, value in changes.items() if value is not None}
         knn, label_ae, mix = replace(self.knn, **given), replace(self.label_ae, **given), self.mix
+        lexical = replace(self.lexical, limit=knn.limit, include=knn.include, exclude=knn.exclude)
         if "limit" in given:
             # Asked for a number, nobody wants fewer, unless there is a threshold as well.
             knn = replace(knn, count=None, threshold=0.0)
             label_ae = replace(label_ae, count=None, threshold=0.0)
             mix = replace(mix, count=None, threshold=0.0)
+            lexical = replace(lexical, threshold=0.0)
         if threshold is not None:
             if self.method == "knn":
                 knn = replace(knn, threshold=threshold)
             elif self.method == "mix-ranked":
                 mix = replace(mix, threshold=threshold)
+            elif self.method == "lexical":
+                lexical = replace(lexical, threshold=threshold)
             else:
                 label_ae = replace(label_ae, threshold=threshold)
-        return replace(self, knn=knn, label_ae=label_ae, mix=mix)
+        return replace(self, knn=knn, label_ae=label_ae, mix=mix, lexical=lexical)
 
 
 def _count(scheme: Literal["mean", "weighted", "none"]) -> CountScheme | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -27,19 +28,41 @@ class Carrier:
 
 
 @dataclass(frozen=True, slots=True)
-class Suggestion:
-    """A heading for a text: its score in [0, 1], its rank from 1, and who speaks for it.
+class Naming:
+    """Words by which a text names a heading, where, and how often.
 
-    `inferred_from` names headings of the neighbours that bring it about where
-    no neighbour carries it.
+    Nested words stand within a longer name that the text has as well.
+    """
+
+    words: str
+    place: Literal["title", "body"]
+    count: int = 1
+    nested: bool = False
+
+    @property
+    def reason(self) -> str:
+        """The words and their place."""
+        where = "title" if self.place == "title" else "text"
+        how = "within a longer name" if self.nested else "named"
+        return f"{how} in the {where}: '{self.words}'"
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A heading for a text: its score in [0, 1], its rank from 1, and what speaks for it.
+
+    `carriers` are those of its `neighbours` that do, `inferred_from` names
+    headings of the neighbours that bring it about where no neighbour carries
+    it, and `named` holds the words of the text that name it, the best first.
     """
 
     concept: Concept
     score: float
     rank: int
-    carriers: tuple[Carrier, ...]
-    neighbours: int
+    carriers: tuple[Carrier, ...] = ()
+    neighbours: int = 0
     inferred_from: tuple[Concept, ...] = ()
+    named: tuple[Naming, ...] = ()
 
     @property
     def votes(self) -> int:
@@ -53,10 +76,14 @@ class Suggestion:
 
     def reason_in(self, language: str) -> str:
         """The evidence in one line, with heading names in this language."""
-        if self.votes or not self.inferred_from:
-            return f"{self.votes} of {self.neighbours} nearest documents"
-        names = ", ".join(concept.name(language) for concept in self.inferred_from)
-        return f"inferred from {names}"
+        reasons = []
+        if self.inferred_from and not self.votes:
+            names = ", ".join(concept.name(language) for concept in self.inferred_from)
+            reasons.append(f"inferred from {names}")
+        elif self.votes or not self.named:
+            reasons.append(f"{self.votes} of {self.neighbours} nearest documents")
+        reasons += [naming.reason for naming in self.named[:1]]
+        return "; ".join(reasons)
 
 
 def fold_broader(suggestions: Sequence[Suggestion], vocabulary: Vocabulary) -> list[Suggestion]:

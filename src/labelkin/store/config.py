@@ -186,11 +186,12 @@ class NeighboursSection(Section):
 class SuggestSection(Section):
     """How headings are suggested."""
 
-    method: Literal["knn", "label-ae", "mix", "mix-ranked"] = Field(
+    method: Literal["knn", "label-ae", "mix", "mix-ranked", "lexical"] = Field(
         default="knn",
         description='How headings are decided: "knn" lets neighbours vote, "label-ae" decodes '
         'their average in the latent space, "mix" gives the label-AE\'s headings first and fills '
-        'up with votes, "mix-ranked" joins both scores. All but "knn" need `labelkin train`.',
+        'up with votes, "mix-ranked" joins both scores, "lexical" gives headings that the text '
+        'names. "label-ae", "mix" and "mix-ranked" need `labelkin train`.',
     )
     weighting: Literal["majority", "difference", "square"] = Field(
         default="majority",
@@ -250,6 +251,14 @@ class MixSection(Section):
     )
     threshold: float = Field(
         default=0.25, ge=0.0, le=1.0, description="Headings with a lower score are not given."
+    )
+
+
+class LexicalSection(Section):
+    """How `lexical` suggests headings that a text names."""
+
+    threshold: float = Field(
+        default=0.4, ge=0.0, le=1.0, description="Headings with a lower score are not given."
     )
 
 
@@ -321,6 +330,7 @@ class Config(Section):
     suggest: SuggestSection = SuggestSection()
     label_ae: LabelAeSection = LabelAeSection()
     mix: MixSection = MixSection()
+    lexical: LexicalSection = LexicalSection()
     training: TrainingSection = TrainingSection()
 
 
