@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -54,3 +55,58 @@ def test_options(run: Run, demo: str) -> None:
 def test_nothing_to_suggest(run: Run, demo: str) -> None:
     result = run("suggest", demo, "--text", "zzzz")
     assert "The text: no heading can be suggested." in result.stderr
+
+
+LEXICAL = ("--method", "lexical")
+TEXT = ("--title", "Wheat storage", "--text", "Barns for winter wheat; wheat storage in towns.")
+
+
+@pytest.fixture
+def empty(run: Run, demo: str) -> str:
+    """A collection with a vocabulary and no documents."""
+    names = json.loads(run("vocab", "search", demo, "wheat", "--json").stdout)
+    lines = [f"{entry['id']}\t{entry['name']}" for entry in names]
+    Path("v.tsv").write_text("\n".join(["id\tname", *lines]) + "\n")
+    assert run("init", "empty", "--vocab", "v.tsv").exit_code == 0
+    return "empty"
+
+
+def test_headings_that_the_text_names(run: Run, empty: str) -> None:
+    result = run("suggest", empty, *TEXT, *LEXICAL)
+    assert result.exit_code == 0
+    assert "named in the title: 'Wheat storage'" in result.stdout
+    assert not any((Path(empty) / "indexes").iterdir())
+    explained = run("suggest", empty, *TEXT, *LEXICAL, "--explain").stdout
+    assert "1 ×  named in the text: 'Wheat storage'" in explained
+    (found,) = json.loads(run("suggest", empty, *TEXT, *LEXICAL, "--json").stdout)
+    first = found["suggestions"][0]
+    assert first["evidence"]["named"][0] == {
+        "words": "Wheat storage",
+        "place": "title",
+        "count": 1,
+        "nested": False,
+    }
+    assert first["evidence"]["carriers"] == []
+
+
+def test_annotating_evaluating_and_tuning_without_documents(run: Run, empty: str) -> None:
+    label = json.loads(run("suggest", empty, *TEXT, *LEXICAL, "--json").stdout)[0]
+    label = label["suggestions"][0]["id"]
+    record = {"id": "a", "title": "Wheat storage", "labels": [label], "language": "en"}
+    Path("d.jsonl").write_text(json.dumps(record) + "\n")
+    assert run("annotate", empty, "d.jsonl", "-o", "out.jsonl", *LEXICAL).exit_code == 0
+    assert json.loads(Path("out.jsonl").read_text())["suggestions"][0]["id"] == label
+    values = run("eval", empty, "d.jsonl", *LEXICAL, "--measures", "R@1", "--json").stdout
+    assert json.loads(values) == {"R@1": 1.0}
+    assert run("tune", empty, "d.jsonl", *LEXICAL, "--write").exit_code == 0
+    trials = json.loads(run("tune", empty, "d.jsonl", *LEXICAL, "--json").stdout)
+    written = tomllib.loads((Path(empty) / "labelkin.toml").read_text())["lexical"]
+    assert written == {"threshold": trials[0]["threshold"]}
+    assert not any((Path(empty) / "indexes").iterdir())
+
+
+def test_named_beside_voted(run: Run, demo: str) -> None:
+    run("corpus", "convert", demo, "-o", "d.jsonl")
+    methods = ("--method", "knn", *LEXICAL)
+    compared = run("eval", demo, "d.jsonl", *methods, "--measures", "MiF", "--json").stdout
+    assert list(json.loads(compared))[:2] == ["knn", "lexical"]

@@ -54,7 +54,7 @@ def test_train_and_use(run: Run, demo: str) -> None:
         options = ("--method", method, "--threshold", 0, "--limit", 4)
         found = json.loads(run("suggest", demo, "--title", "wheat", *options, "--json").stdout)
         assert len(found[0]["suggestions"]) == 4
-        assert {"votes", "neighbours", "carriers", "inferred_from"} == set(
+        assert {"votes", "neighbours", "carriers", "inferred_from", "named"} == set(
             found[0]["suggestions"][0]["evidence"]
         )
         assert (
