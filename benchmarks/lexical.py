@@ -36,7 +36,7 @@ from labelkin.represent.stems import stemmer
 from labelkin.scoring.knn import Knn
 from labelkin.scoring.lexical import lexical_scores
 from labelkin.scoring.mentions import MentionFinder, Mentions
-from labelkin.scoring.name_cache import name_tables
+from labelkin.scoring.name_cache import _latest, name_tables
 from labelkin.scoring.name_table import NameTable
 from labelkin.scoring.settings import ScorerSettings, Settings
 
@@ -245,16 +245,22 @@ def costs(indexer: Indexer, mesh: Vocabulary) -> list[str]:
         started = time.process_time()
         finder.find(documents)
         rates.append(len(documents) / (time.process_time() - started))
+    _latest.clear()
+    started = time.process_time()
+    name_tables(indexer.collection)
+    loaded = time.process_time() - started
+    written = sum(len(concept.names) + sum(map(len, concept.synonyms.values())) for concept in mesh)
     kept = (folder / "cache" / "names.npz").stat().st_size
     return [
         "## Costs",
         "",
-        "| MeSH: 30,764 headings, 168,173 names | |",
+        f"| MeSH: {len(mesh):,} headings, {written:,} names and synonyms | |",
         "|---|---|",
         f"| names as they are looked for, each once | {len(table):,} |",
         f"| words in them | {len(table.words):,} |",
         f"| preparing them, once for a vocabulary | {made:.2f} CPU-seconds |",
         f"| kept on disk | {kept / 1e6:.1f} MB |",
+        f"| reading them, once in a process | {loaded:.2f} CPU-seconds |",
         f"| building the automaton, once in a process | {built:.2f} CPU-seconds |",
         f"| finding names in {TIMED:,} records, one thread "
         f"| {statistics.median(rates):,.0f} documents per CPU-second |",

@@ -10,7 +10,7 @@ from labelkin.scoring import name_cache
 from labelkin.scoring.mention_search import MentionSearch
 from labelkin.scoring.name_cache import name_tables
 from labelkin.scoring.name_table import NameTable
-from labelkin.vocab import Vocabulary
+from labelkin.vocab import Concept, Vocabulary
 
 
 def as_if_anew(indexer: Indexer) -> dict[str, NameTable]:
@@ -33,6 +33,19 @@ def test_each_document_in_its_language(tmp_path: Path, vocabulary: Vocabulary) -
         assert columns(search, english, german, german, french) == [[0], [1], [1], [0]]
         assert [*search.namings(german)] == [1]
         assert len(search.find([])) == 0
+
+
+def test_names_in_a_stray_language_are_not_lost(tmp_path: Path) -> None:
+    concepts = [Concept(f"c{n}", {"en": f"Name {n:03}"}) for n in range(50)]
+    stray = Concept("s", {"la": "Secale cereale"})
+    with Indexer.create(tmp_path / "c", Vocabulary([*concepts, stray])) as indexer:
+        assert list(name_tables(indexer.collection)) == ["en"]
+        search = MentionSearch(indexer.collection)
+        texts = ("Secale cereale and name 007", "Über Secale cereale")
+        documents = [
+            Document("q", text, language=tag) for text, tag in zip(texts, ("la", "de"), strict=True)
+        ]
+        assert columns(search, *documents) == [[7, 50], [50]]
 
 
 def test_a_vocabulary_without_concepts(tmp_path: Path) -> None:

@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import math
+
+import pytest
+
 from labelkin.scoring import name_table
 from labelkin.scoring.name_table import NameTable
 from labelkin.vocab import Concept, Vocabulary
@@ -56,6 +60,16 @@ def test_names_with_too_many_words_for_unicode_are_left_out(monkeypatch) -> None
     monkeypatch.setattr(name_table, "MOST_WORDS", 2)
     table = NameTable.make([Concept("a", {"en": "Rye Bread"}, {"en": ("Dark Bread",)})], "en")
     assert spelled(table) == ["rye bread"]
+
+
+def test_names_of_rare_words_tell_most(vocabulary: Vocabulary) -> None:
+    table = NameTable.make(vocabulary, "en")
+    weights = dict(zip(spelled(table), table.weights().tolist(), strict=True))
+    # Nine names; "bread" is in three of them, "rye" in two.
+    assert weights["oat"] == 1
+    assert weights["bread"] == pytest.approx(1 - math.log(3) / math.log(9))
+    assert weights["rye bread"] == pytest.approx(weights["bread"] + 1 - math.log(2) / math.log(9))
+    assert len(NameTable.make((), "en").weights()) == 0
 
 
 def test_codes_keep_clear_of_surrogates() -> None:

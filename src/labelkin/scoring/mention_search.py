@@ -19,7 +19,7 @@ from labelkin.store.collection import Collection
 class MentionSearch:
     """Looks for the names that concepts have in the language of each document.
 
-    Where the vocabulary has no names in that language, those of the language
+    Where the vocabulary has few names in that language, those of the language
     that it has most in are looked for. A policy says which concepts may be
     named, and which stand for others.
     """

@@ -23,14 +23,18 @@ _NAME = "names.npz"
 _FORMAT = 1
 _ARRAYS = ("starts", "columns", "preferred", "acronyms")
 _TEXTS = ("words", "names")
+# A language with a smaller share of the names than this, of those of the richest, has no table.
+_FEW = 0.1
 # Tables of the latest vocabularies: with them goes the automaton, which takes longest to make.
 _REMEMBERED = 2
 _latest: dict[str, dict[str, NameTable]] = {}
 
 
 def name_tables(collection: Collection) -> dict[str, NameTable]:
-    """A table for each language in which concepts have names, the richest first.
+    """A table for each language in which concepts have many names, the richest first.
 
+    Names in languages with far fewer, as labels of stray documents may bring
+    them in, are in the first table as well.
     They are kept in the collection's folder, if it can be written to, and made
     anew when the vocabulary has changed.
     """
@@ -65,9 +69,15 @@ def _made(collection: Collection) -> dict[str, NameTable]:
     for concept in vocabulary:
         amounts.update(list(concept.names))
         amounts.update({language: len(names) for language, names in concept.synonyms.items()})
+    ordered = sorted(amounts, key=lambda language: (-amounts[language], language))
+    if not ordered:
+        return {}
+    enough = _FEW * amounts[ordered[0]]
+    stray = [language for language in ordered if amounts[language] < enough]
+    main, *others = [language for language in ordered if amounts[language] >= enough]
     return {
-        language: NameTable.make(vocabulary, language)
-        for language in sorted(amounts, key=lambda language: (-amounts[language], language))
+        main: NameTable.make(vocabulary, main, stray),
+        **{language: NameTable.make(vocabulary, language) for language in others},
     }
 
 

@@ -8,7 +8,7 @@ whole words only, and counts places in words.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -72,16 +72,21 @@ class NameTable:
         if not self.names:
             return np.empty(0, dtype=np.float32)
         points = np.frombuffer("".join(self.names).encode("utf-32-le"), dtype=np.uint32)
-        _, places, counts = np.unique(points, return_inverse=True, return_counts=True)
+        counts = np.maximum(np.bincount(points), 1)
         total = np.log(max(len(self.names), 2))
-        telling = np.maximum(1 - np.log(counts) / total, 0)[places]
+        telling = np.maximum(1 - np.log(counts) / total, 0)[points]
         lengths = np.array([len(name) for name in self.names])
         return np.add.reduceat(telling, np.cumsum(lengths) - lengths).astype(np.float32)
 
     @classmethod
-    def make(cls, concepts: Iterable[Concept], language: str) -> NameTable:
-        """The names that the concepts, in column order, have in a language."""
-        written = list(_written(concepts, language))
+    def make(
+        cls, concepts: Iterable[Concept], language: str, others: Sequence[str] = ()
+    ) -> NameTable:
+        """The names that the concepts, in column order, have in a language.
+
+        Names in `others` are taken as if they were in it.
+        """
+        written = list(_written(concepts, (language, *others)))
         spoken = [name_words(plain(name)) for _, name, _ in written]
         forms = {
             word: folded(word, language)
@@ -121,12 +126,14 @@ def code_of(number: int) -> str:
     return chr(point if point < _SURROGATES else point + _GAP)
 
 
-def _written(concepts: Iterable[Concept], language: str) -> Iterator[tuple[int, str, bool]]:
+def _written(
+    concepts: Iterable[Concept], languages: Sequence[str]
+) -> Iterator[tuple[int, str, bool]]:
     """Column, name and whether it is the preferred one; turned names and bare ones as well."""
     for column, concept in enumerate(concepts):
-        preferred = concept.names.get(language)
-        own = [preferred] if preferred else []
-        for number, name in enumerate([*own, *concept.synonyms.get(language, ())]):
+        own = [concept.names[language] for language in languages if language in concept.names]
+        synonyms = [name for tag in languages for name in concept.synonyms.get(tag, ())]
+        for number, name in enumerate([*own, *synonyms]):
             first = number < len(own)
             yield column, name, first
             if ", " in name:
