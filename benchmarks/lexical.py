@@ -294,7 +294,8 @@ def report(parts: Sequence[list[str]]) -> str:
         f"Made by `python benchmarks/lexical.py` with labelkin {__version__} and ahocorasick-rs "
         f"{version('ahocorasick-rs')} on Python {platform.python_version()}, 2 shared cores. "
         "Precision and recall are over all pairs of document and heading; recall is that of all "
-        "gold headings, those that the vocabulary lacks included.",
+        "gold headings, those that the vocabulary lacks included. The cores were busy with other "
+        "work: CPU-seconds tell more than seconds.",
         "",
     ]
     return "\n".join([*head, *(line for lines in parts for line in lines)])
