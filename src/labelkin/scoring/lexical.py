@@ -7,8 +7,8 @@ ambiguous name, and p in [0, 1] the place where it is named first, its strength 
 
     s = w / n · (2 [t > 0] + log2(1 + t + b) + ¼ [nested]) · (1 − p / 2)
 
-and its score s / (1 + s). The form was chosen on mesh47k's and tibkat's
-development parts (results/lexical.md).
+and its score s / (1 + s). The constants were chosen from a small grid on the
+development parts of mesh47k and tibkat; what it reaches is in results/lexical.md.
 """
 
 from __future__ import annotations
