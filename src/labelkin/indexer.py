@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from labelkin.labels.fitting import TrainingReport
     from labelkin.labels.training import Watcher
     from labelkin.labels.training_settings import TrainingSettings
+    from labelkin.rerank.fitting import LearningReport
+    from labelkin.rerank.settings import LearningSettings
     from labelkin.scoring.settings import MethodName
 
 
@@ -213,7 +215,7 @@ class Indexer(Closing):
     def method(self, settings: Settings | None = None) -> Method:
         """A method for the collection and the model as they are now, kept while nothing changes."""
         wanted = settings or Settings.from_config(self.config)
-        model = self.model_digest() if wanted.learned else ""
+        model = self.model_digest(wanted.method) if wanted.learned else ""
         state = (self.collection.generation(), model)
         known = self._methods.get(wanted)
         if known is None or known[0] != state:
@@ -278,6 +280,32 @@ class Indexer(Closing):
             watcher=watcher,
         )
 
+    def train_reranker(
+        self,
+        documents: Sequence[Document] = (),
+        settings: LearningSettings | None = None,
+        *,
+        representation: str | None = None,
+        progress: Callable[[str, int, int], None] | None = None,
+    ) -> LearningReport:
+        """Learn the reranker; needs the extra `rerank`.
+
+        It learns from documents that are taken out of all statistics and put
+        back, and from `documents` with labels, if given, which new ones should
+        resemble. `progress` hears what is being done, how much, and of how much.
+        """
+        from labelkin.rerank.fitting import fit_reranker
+        from labelkin.rerank.settings import LearningSettings
+
+        if self.collection.database.read_only:
+            raise CollectionReadOnlyError(
+                f"{self.collection.path}: the collection cannot be written to"
+            )
+        wanted = settings or LearningSettings.from_config(self.config)
+        return fit_reranker(
+            self.collection, self.search(representation), wanted, documents, progress
+        )
+
     def related(self, heading: str, limit: int = 10) -> list[tuple[Concept, float]]:
         """The headings that go together with one, by the label autoencoder, nearest first."""
         from labelkin.labels.model import LabelModel
@@ -292,11 +320,16 @@ class Indexer(Closing):
         )
         return [(self.vocabulary.concept(name), value) for name, value in islice(near, limit)]
 
-    def model_digest(self) -> str:
-        """Changes whenever the label autoencoder is trained anew."""
+    def model_digest(self, method: MethodName = "label-ae") -> str:
+        """Changes whenever the model that a method uses is trained anew."""
         from labelkin.labels.model import model_digest
         from labelkin.scoring.label_ae import model_folder
 
+        if method == "rerank":
+            from labelkin.rerank.model import reranker_digest
+            from labelkin.rerank.open import reranker_folder
+
+            return reranker_digest(reranker_folder(self.collection))
         return model_digest(model_folder(self.collection))
 
     def evaluate(

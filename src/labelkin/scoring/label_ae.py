@@ -82,7 +82,11 @@ class LabelAe:
 
     def rank(self, queries: Queries) -> Ranking:
         """All labels that score above a floor, best first."""
-        near = queries.neighbours.nearest(self.settings.k)
+        return self.rank_by(queries.neighbours)
+
+    def rank_by(self, neighbours: Neighbours) -> Ranking:
+        """The same from neighbours alone."""
+        near = neighbours.nearest(self.settings.k)
         weights = self._weights(near)
         parts = []
         chunk = max(1, min(_CHUNK, _VALUES // max(near.k * self.model.latent, 1)))

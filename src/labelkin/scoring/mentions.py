@@ -97,6 +97,14 @@ class Mentions:
         }
         return cls(np.concatenate(([0], np.cumsum(lengths))).astype(np.int64), **arrays)
 
+    def taken(self, places: Integers) -> Mentions:
+        """The documents at `places`, in that order."""
+        lengths = np.diff(self.starts)[places]
+        starts = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+        inside = np.arange(starts[-1]) + np.repeat(self.starts[places] - starts[:-1], lengths)
+        arrays = {field.name: getattr(self, field.name)[inside] for field in fields(self)[1:]}
+        return Mentions(starts, **arrays)
+
 
 class MentionFinder:
     """Finds the names of one table in texts.

@@ -37,6 +37,10 @@ def make_method(collection: Collection, settings: Settings) -> Method:
     knn = Knn(collection, settings.knn)
     if settings.method == "knn":
         return knn
+    if settings.method == "rerank":
+        from labelkin.rerank.open import open_reranker
+
+        return open_reranker(collection, settings, knn)
     from labelkin.scoring.label_ae import LabelAe
     from labelkin.scoring.mix import Mix, MixRanked
 

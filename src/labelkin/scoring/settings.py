@@ -12,7 +12,9 @@ from labelkin.scoring.votes import Weighting
 if TYPE_CHECKING:
     from labelkin.store.config import Config
 
-MethodName = Literal["knn", "label-ae", "mix", "mix-ranked", "lexical"]
+MethodName = Literal["knn", "label-ae", "mix", "mix-ranked", "lexical", "rerank"]
+# How many neighbours `rerank` hears, whatever k is.
+RERANK_DEPTH = 80
 METHOD_NAMES: tuple[MethodName, ...] = get_args(MethodName)
 
 
@@ -53,6 +55,20 @@ class LexicalSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class RerankSettings:
+    """Where `rerank` cuts its list, and how right suggestions must be to be accepted or shown.
+
+    `count` "expected-f" gives as many headings as maximise the expected F of a document.
+    """
+
+    count: Literal["expected-f"] | None = None
+    threshold: float = 0.3
+    limit: int = 0
+    accept: float = 0.9
+    review: float = 0.5
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """A method, and the settings of all that it may be made of."""
 
@@ -61,11 +77,13 @@ class Settings:
     label_ae: ScorerSettings = ScorerSettings(weighting="difference", count=None, threshold=0.5)
     mix: MixSettings = field(default_factory=MixSettings)
     lexical: LexicalSettings = LexicalSettings()
+    rerank: RerankSettings = RerankSettings()
 
     @classmethod
     def from_config(cls, config: Config, method: MethodName | None = None) -> Settings:
         """What labelkin.toml says, for its own method or another."""
         suggest, label_ae, mix = config.suggest, config.label_ae, config.mix
+        rerank = config.rerank
         knn = ScorerSettings(
             k=config.neighbours.k,
             weighting=suggest.weighting,
@@ -89,6 +107,13 @@ class Settings:
             ),
             mix=MixSettings(mix.share, _count(mix.count), mix.threshold),
             lexical=LexicalSettings(config.lexical.threshold, knn.limit, knn.include, knn.exclude),
+            rerank=RerankSettings(
+                count=None if rerank.count == "none" else rerank.count,
+                threshold=rerank.threshold,
+                limit=suggest.limit,
+                accept=rerank.accept,
+                review=rerank.review,
+            ),
         )
 
     @property
@@ -103,6 +128,8 @@ class Settings:
             return 0
         if self.method == "knn":
             return self.knn.k
+        if self.method == "rerank":
+            return RERANK_DEPTH
         return self.label_ae.k if self.method == "label-ae" else max(self.knn.k, self.label_ae.k)
 
     def changed(self, *, threshold: float | None = None, **changes: Any) -> Settings:
@@ -113,12 +140,14 @@ class Settings:
         given = {name: value for name, value in changes.items() if value is not None}
         knn, label_ae, mix = replace(self.knn, **given), replace(self.label_ae, **given), self.mix
         lexical = replace(self.lexical, limit=knn.limit, include=knn.include, exclude=knn.exclude)
+        rerank = replace(self.rerank, limit=knn.limit)
         if "limit" in given:
             # Asked for a number, nobody wants fewer, unless there is a threshold as well.
             knn = replace(knn, count=None, threshold=0.0)
             label_ae = replace(label_ae, count=None, threshold=0.0)
             mix = replace(mix, count=None, threshold=0.0)
             lexical = replace(lexical, threshold=0.0)
+            rerank = replace(rerank, count=None, threshold=0.0)
         if threshold is not None:
             if self.method == "knn":
                 knn = replace(knn, threshold=threshold)
@@ -126,9 +155,11 @@ class Settings:
                 mix = replace(mix, threshold=threshold)
             elif self.method == "lexical":
                 lexical = replace(lexical, threshold=threshold)
+            elif self.method == "rerank":
+                rerank = replace(rerank, count=None, threshold=threshold)
             else:
                 label_ae = replace(label_ae, threshold=threshold)
-        return replace(self, knn=knn, label_ae=label_ae, mix=mix, lexical=lexical)
+        return replace(self, knn=knn, label_ae=label_ae, mix=mix, lexical=lexical, rerank=rerank)
 
 
 def _count(scheme: Literal["mean", "weighted", "none"]) -> CountScheme | None:

@@ -48,12 +48,25 @@ class Naming:
 
 
 @dataclass(frozen=True, slots=True)
+class Signal:
+    """A kind of evidence, and what it adds to the log odds of a heading."""
+
+    name: str
+    weight: float
+
+
+Band = Literal["accept", "review", "hidden"]
+
+
+@dataclass(frozen=True, slots=True)
 class Suggestion:
     """A heading for a text: its score in [0, 1], its rank from 1, and what speaks for it.
 
     `carriers` are those of its `neighbours` that do, `inferred_from` names
     headings of the neighbours that bring it about where no neighbour carries
     it, and `named` holds the words of the text that name it, the best first.
+    A reranked heading also has the `signals` that carried it, the strongest
+    first, and the `band` that its score falls into.
     """
 
     concept: Concept
@@ -63,6 +76,8 @@ class Suggestion:
     neighbours: int = 0
     inferred_from: tuple[Concept, ...] = ()
     named: tuple[Naming, ...] = ()
+    signals: tuple[Signal, ...] = ()
+    band: Band | None = None
 
     @property
     def votes(self) -> int:

@@ -186,12 +186,13 @@ class NeighboursSection(Section):
 class SuggestSection(Section):
     """How headings are suggested."""
 
-    method: Literal["knn", "label-ae", "mix", "mix-ranked", "lexical"] = Field(
+    method: Literal["knn", "label-ae", "mix", "mix-ranked", "lexical", "rerank"] = Field(
         default="knn",
         description='How headings are decided: "knn" lets neighbours vote, "label-ae" decodes '
         'their average in the latent space, "mix" gives the label-AE\'s headings first and fills '
         'up with votes, "mix-ranked" joins both scores, "lexical" gives headings that the text '
-        'names. "label-ae", "mix" and "mix-ranked" need `labelkin train`.',
+        'names, "rerank" weighs all of these and more. All but "knn" and "lexical" need '
+        "`labelkin train`.",
     )
     weighting: Literal["majority", "difference", "square"] = Field(
         default="majority",
@@ -259,6 +260,48 @@ class LexicalSection(Section):
 
     threshold: float = Field(
         default=0.4, ge=0.0, le=1.0, description="Headings with a lower score are not given."
+    )
+
+
+class RerankSection(Section):
+    """How the reranker is learned, and how its list is cut."""
+
+    documents: int = Field(
+        default=6000,
+        ge=0,
+        description="Documents taken out of the collection to learn from, at most one in seven.",
+    )
+    rounds: int = Field(default=300, ge=1, description="How many trees.")
+    linear: bool = Field(
+        default=False,
+        description="Also train a linear classifier per heading, as one more signal; needs the "
+        "extra linear.",
+    )
+    linear_cost: float = Field(
+        default=1.0, gt=0.0, description="What errors cost the linear classifiers (C)."
+    )
+    count: Literal["expected-f", "none"] = Field(
+        default="none",
+        description='How many headings: "expected-f" as many as maximise the F that a document '
+        'can expect, "none" as many as pass the threshold.',
+    )
+    threshold: float = Field(
+        default=0.3,
+        ge=0.0,
+        le=1.0,
+        description="Headings with a lower score are not given; `labelkin train` sets it.",
+    )
+    accept: float = Field(
+        default=0.9,
+        ge=0.0,
+        le=1.0,
+        description="How often headings must be right to be marked as accepted.",
+    )
+    review: float = Field(
+        default=0.5,
+        ge=0.0,
+        le=1.0,
+        description="How often headings must be right, accepted ones among them, to be shown.",
     )
 
 
@@ -331,6 +374,7 @@ class Config(Section):
     label_ae: LabelAeSection = LabelAeSection()
     mix: MixSection = MixSection()
     lexical: LexicalSection = LexicalSection()
+    rerank: RerankSection = RerankSection()
     training: TrainingSection = TrainingSection()
 
 

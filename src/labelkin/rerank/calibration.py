@@ -1,0 +1,145 @@
+"""Scores that mean what they say: 0.8 is right four times in five.
+
+Learned from candidates of documents that nothing else was learned from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from labelkin.exceptions import MissingExtraError
+
+Values = npt.NDArray[np.floating[Any]]
+_STEPS = 101
+_BINS = 10
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """From raw scores to shares of right candidates, and how right suggestions were above a score.
+
+    `raw` and `share` are the points of a rising line. `precision` holds, for
+    101 scores from 0 to 1, the share that was right of all candidates with at
+    least that score; `missed` how many right headings a document had on
+    average that were no candidates; `error` the expected calibration error.
+    """
+
+    raw: tuple[float, ...]
+    share: tuple[float, ...]
+    precision: tuple[float, ...]
+    missed: float
+    error: float
+    documents: int
+
+    def scores(self, raw: Values) -> npt.NDArray[np.float32]:
+        """Calibrated scores."""
+        return np.interp(raw, self.raw, self.share).astype(np.float32)
+
+    def threshold(self, precision: float) -> float:
+        """The lowest score from which on suggestions were right this often; 1.01 if none is."""
+        reached = np.array(self.precision) >= precision
+        # Below the last score that misses the target.
+        misses = np.flatnonzero(~reached)
+        first = int(misses[-1]) + 1 if len(misses) else 0
+        return first / (_STEPS - 1) if first < _STEPS else 1.01
+
+    def to_json(self) -> dict[str, Any]:
+        """As a JSON object."""
+        return {
+            "raw": [round(value, 7) for value in self.raw],
+            "share": [round(value, 6) for value in self.share],
+            "precision": [round(value, 4) for value in self.precision],
+            "missed": self.missed,
+            "error": self.error,
+            "documents": self.documents,
+        }
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Calibration:
+        """What `to_json` gave."""
+        return cls(
+            raw=tuple(content["raw"]),
+            share=tuple(content["share"]),
+            precision=tuple(content["precision"]),
+            missed=content["missed"],
+            error=content["error"],
+            documents=content["documents"],
+        )
+
+
+def calibrate(
+    raw: Values, right: npt.NDArray[np.bool_], *, missed: float, documents: int, error: float
+) -> Calibration:
+    """Isotonic regression of right on raw scores, as a line through the middle of its steps."""
+    try:
+        from sklearn.isotonic import IsotonicRegression
+    except ModuleNotFoundError as exception:
+        raise MissingExtraError(
+            "calibration needs scikit-learn: pip install 'labelkin[rerank]'"
+        ) from exception
+    order = np.argsort(raw, kind="stable")
+    sorted_raw = raw[order].astype(np.float64)
+    shares = IsotonicRegression(y_min=0.0, y_max=1.0).fit_transform(sorted_raw, right[order])
+    steps = np.flatnonzero(np.concatenate(([True], np.diff(shares) > 0)))
+    sizes = np.diff(np.concatenate((steps, [len(shares)])))
+    middles = np.add.reduceat(sorted_raw, steps) / sizes
+    scores = np.interp(raw, middles, shares[steps])
+    return Calibration(
+        raw=tuple(middles.tolist()),
+        share=tuple(shares[steps].tolist()),
+        precision=_precision(scores, right),
+        missed=missed,
+        error=error,
+        documents=documents,
+    )
+
+
+def _precision(scores: Values, right: npt.NDArray[np.bool_]) -> tuple[float, ...]:
+    found: list[float] = []
+    for score in np.linspace(0, 1, _STEPS):
+        above = scores >= score
+        found.append(float(right[above].mean()) if above.any() else (found or [0.0])[-1])
+    return tuple(found)
+
+
+def reliability(
+    scores: Values, right: npt.NDArray[np.bool_], bins: int = _BINS
+) -> list[tuple[float, float, int]]:
+    """For each tenth of the scores: their mean, the share that is right, and their number."""
+    places = np.minimum((scores * bins).astype(np.int64), bins - 1)
+    return [
+        (float(scores[places == one].mean()), float(right[places == one].mean()), int(count))
+        for one, count in enumerate(np.bincount(places, minlength=bins))
+        if count
+    ]
+
+
+def calibration_error(scores: Values, right: npt.NDArray[np.bool_]) -> float:
+    """The mean distance of score and share that is right, over tenths, weighted by number."""
+    table = reliability(scores, right)
+    total = sum(count for _, _, count in table)
+    return sum(count * abs(mean - share) for mean, share, count in table) / max(total, 1)
+
+
+def expected_f_counts(
+    scores: npt.NDArray[np.float32], starts: npt.NDArray[np.int64], missed: float
+) -> npt.NDArray[np.int64]:
+    """How many of each document's candidates, best first, maximise the expected F.
+
+    With p the calibrated scores, r headings are expected to bring
+    F = 2 Σ p₁…r / (r + Σ p + missed).
+    """
+    counts = np.zeros(len(starts) - 1, dtype=np.int64)
+    for number, (first, last) in enumerate(pairwise(starts.tolist())):
+        mine = scores[first:last].astype(np.float64)
+        if len(mine):
+            right = np.cumsum(mine)
+            ranks = np.arange(1, len(mine) + 1)
+            counts[number] = int(np.argmax(right / (ranks + right[-1] + missed))) + 1
+    return counts

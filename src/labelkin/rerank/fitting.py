@@ -1,0 +1,84 @@
+"""From a collection to a reranker in its folder, and whether it pays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from labelkin.corpus.document import Document
+from labelkin.exceptions import CollectionBusyError
+from labelkin.neighbours.search import NeighbourSearch
+from labelkin.rerank.calibration import reliability
+from labelkin.rerank.card import reranker_card
+from labelkin.rerank.learning import Learned, Learner, Lesson
+from labelkin.rerank.model import RerankInfo, save_reranker
+from labelkin.rerank.open import reranker_folder
+from labelkin.rerank.pairs import Floats
+from labelkin.rerank.reading import Progress
+from labelkin.rerank.reliability import draw_reliability
+from labelkin.rerank.settings import LearningSettings
+from labelkin.store.collection import Collection
+from labelkin.store.locks import FileLock
+
+
+@dataclass(frozen=True)
+class LearningReport:
+    """What was learned, and how good it is on documents kept aside.
+
+    `score` is MiF at `threshold`, the best for them; `votes` is that of votes
+    weighted by nearness, at their own best threshold.
+    """
+
+    info: RerankInfo
+    folder: Path
+    score: float
+    votes: float
+    threshold: float
+
+
+def fit_reranker(
+    collection: Collection,
+    search: NeighbourSearch,
+    settings: LearningSettings,
+    documents: Sequence[Document] = (),
+    progress: Progress | None = None,
+) -> LearningReport:
+    """Learn a reranker and make it the model of the collection."""
+    folder = reranker_folder(collection)
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / ".training.lock")
+    with lock:
+        if not lock.take():
+            raise CollectionBusyError(f"{folder}: another process is training")
+        learner = Learner(collection, search, settings, progress=progress)
+        learned = learner.learn([document for document in documents if document.labels])
+        draw_reliability(
+            reliability(learned.scores, learned.held_out.right), folder / "reliability.png"
+        )
+        report = _report(learned, folder)
+        save_reranker(folder, learned.info, learned.parts, reranker_card(report))
+    return report
+
+
+def _report(learned: Learned, folder: Path) -> LearningReport:
+    lesson = learned.held_out
+    score, threshold = best_threshold(lesson, learned.scores)
+    # The votes that need no learning, from the same neighbours.
+    votes, _ = best_threshold(lesson, lesson.features[:, 2])
+    return LearningReport(learned.info, folder, score, votes, threshold)
+
+
+def best_threshold(lesson: Lesson, scores: Floats) -> tuple[float, float]:
+    """The highest MiF that a single threshold brings, and that threshold."""
+    order = np.argsort(-scores, kind="stable")
+    right = np.cumsum(lesson.right[order])
+    given = np.arange(1, len(order) + 1)
+    values: npt.NDArray[np.float64] = 2 * right / (given + lesson.gold.sum())
+    if len(values) == 0:
+        return 0.0, 0.5
+    best = int(np.argmax(values))
+    return float(values[best]), round(float(scores[order[best]]), 3)

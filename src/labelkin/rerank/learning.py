@@ -1,0 +1,413 @@
+"""Learning a reranker: from documents whose own labels no statistic has seen.
+
+Some documents are taken out of the collection, everything is counted and
+trained over the rest, and the trees learn from what that says about the ones
+taken out. A fifth of these are kept from the trees as well: they calibrate the
+scores and tell whether the reranker is better than votes. Then the documents
+are put back: the statistics that are kept are counted over all.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from labelkin._version import __version__
+from labelkin.corpus.document import Document
+from labelkin.evaluate.gold import gold_matrix
+from labelkin.exceptions import TrainingError
+from labelkin.neighbours.neighbours import NOBODY, Neighbours
+from labelkin.neighbours.search import NeighbourSearch
+from labelkin.rerank.calibration import (
+    Calibration,
+    calibrate,
+    calibration_error,
+)
+from labelkin.rerank.features import OPTIONAL_GROUPS, FeatureMaker, Signals, feature_names
+from labelkin.rerank.headings import Headings, describe_headings
+from labelkin.rerank.linear import LinearScorer, fit_linear
+from labelkin.rerank.model import RerankInfo, RerankParts
+from labelkin.rerank.pairs import Floats, Integers, Pairs
+from labelkin.rerank.ranker import Ranker, fit_ranker
+from labelkin.rerank.reading import (
+    LabelledTexts,
+    Progress,
+    TextReader,
+    label_matrix,
+    read_labelled_texts,
+)
+from labelkin.rerank.settings import LearningSettings
+from labelkin.rerank.statistics import count_statistics
+from labelkin.rerank.term_columns import TermColumns
+from labelkin.rerank.votes import count_votes
+from labelkin.scoring.policy import LabelPolicy, policy_for
+from labelkin.scoring.settings import RERANK_DEPTH
+from labelkin.store.collection import Collection
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+    from labelkin.scoring.label_ae import LabelAe
+
+# No more than one document in seven is taken out: the rest must be like the whole.
+_LARGEST_SHARE = 7
+_LEAST_DOCUMENTS = 20
+_CALIBRATING = 5
+_NEAREST = 20
+_BATCH = 500
+
+
+@dataclass(frozen=True, eq=False)
+class Lesson:
+    """Candidates with features, of which it is known whether they are right."""
+
+    pairs: Pairs
+    features: Floats
+    right: npt.NDArray[np.bool_]
+    gold: Integers
+
+    def taken(self, documents: npt.NDArray[np.bool_]) -> Lesson:
+        """The candidates of some of the documents."""
+        mine = documents[self.pairs.documents]
+        renumbered = np.cumsum(documents) - 1
+        keys = renumbered[self.pairs.documents[mine]] * self.pairs.width + self.pairs.columns[mine]
+        return Lesson(
+            Pairs(keys, int(documents.sum()), self.pairs.width),
+            self.features[mine],
+            self.right[mine],
+            self.gold[documents],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """A reranker and how it did on documents that it was not learned from."""
+
+    info: RerankInfo
+    parts: RerankParts
+    held_out: Lesson
+    scores: Floats
+
+
+class Learner:
+    """Learns a reranker for a collection."""
+
+    def __init__(
+        self,
+        collection: Collection,
+        search: NeighbourSearch,
+        settings: LearningSettings,
+        *,
+        label_ae: LabelAe | None = None,
+        unseen: Integers | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        self._collection = collection
+        self._search = search
+        self._settings = settings
+        self._label_ae = label_ae
+        self._unseen = unseen
+        self._progress = progress
+        self._policy: LabelPolicy | None = policy_for(collection, (), ())
+        self._label_sets = collection.label_sets()
+        generation = collection.generation()
+        self._state = {"generation": generation.number, "token": generation.token}
+        self._width = generation.next_column
+        self._dropped = collection.tombstones(generation)
+        absent = {
+            group
+            for group, is_there in zip(
+                OPTIONAL_GROUPS, (label_ae is not None, settings.linear), strict=True
+            )
+            if not is_there
+        }
+        self.groups = tuple(group for group in settings.groups if group not in absent)
+
+    def learn(self, tuning: Sequence[Document] = ()) -> Learned:
+        """A reranker, learned from `tuning` documents as well as from some taken out."""
+        started = time.monotonic()
+        rows = self._rows()
+        with TextReader(self._collection, self._policy) as reader:
+            labels = label_matrix(self._label_sets, rows, self._width, self._policy)
+            texts, terms = read_labelled_texts(
+                reader, self._collection, rows, labels, self._progress
+            )
+            headings = describe_headings(
+                self._collection.vocabulary, terms, self._collection.only_language() or "en"
+            )
+            near = self._near(rows) if self._settings.linear else np.zeros((0, 0), dtype=np.int64)
+            lessons = []
+            aside = self._aside(rows, len(tuning))
+            if len(aside):
+                world = self._world(texts, terms, headings, near, without=aside)
+                lessons.append(self._lesson_of_rows(world, texts, aside))
+            whole = self._world(texts, terms, headings, near)
+            if tuning:
+                lessons.insert(0, self._lesson(whole, reader, tuning))
+        return self._learned(lessons, whole, len(tuning), started)
+
+    def _rows(self) -> Integers:
+        """The documents that are counted over: all with labels, or a sample of many."""
+        sizes = self._label_sets.sizes()
+        alive = sizes > 0
+        alive[self._dropped[self._dropped < len(sizes)]] = False
+        rows = np.flatnonzero(alive)
+        most = self._settings.statistics_documents
+        if len(rows) > most:
+            random = np.random.default_rng((self._settings.seed, most))
+            rows = np.sort(random.choice(rows, most, replace=False))
+        return rows
+
+    def _aside(self, rows: Integers, tuning: int) -> Integers:
+        """The places of the documents that are taken out to learn from."""
+        if self._unseen is not None:
+            return np.flatnonzero(np.isin(rows, self._unseen))
+        count = aside_count(len(rows), self._settings.documents)
+        if count < _LEAST_DOCUMENTS and tuning < _LEAST_DOCUMENTS:
+            raise TrainingError(
+                f"{len(rows)} documents with labels are too few to learn a reranker from; "
+                f"it takes {_LEAST_DOCUMENTS * _LARGEST_SHARE}"
+            )
+        random = np.random.default_rng((self._settings.seed, len(rows)))
+        return np.sort(random.choice(len(rows), count, replace=False))
+
+    def _near(self, rows: Integers) -> Integers:
+        """For each document the places of its nearest among `rows`, for the linear scorer."""
+        places = np.full(self._label_sets.rows, -1, dtype=np.int64)
+        places[rows] = np.arange(len(rows))
+        found = np.full((len(rows), _NEAREST), -1, dtype=np.int64)
+        for start in range(0, len(rows), _BATCH):
+            near = self._search.search_rows(rows[start : start + _BATCH], _NEAREST).rows
+            known = (near != NOBODY) & (near < len(places))
+            found[start : start + len(near)] = np.where(known, places[np.where(known, near, 0)], -1)
+            self._tell("Finding neighbours", start + len(near), len(rows))
+        return found
+
+    def _world(
+        self,
+        texts: LabelledTexts,
+        terms: TermColumns,
+        headings: Headings,
+        near: Integers,
+        without: Integers | None = None,
+    ) -> _World:
+        """Everything counted and trained over the texts, or over all but some."""
+        inside = np.ones(len(texts), dtype=np.bool_)
+        if without is not None:
+            inside[without] = False
+        places = np.flatnonzero(inside)
+        rest = texts.taken(places)
+        self._tell("Counting", 0, 1)
+        statistics = count_statistics(rest.labels, rest.counts, terms, rest.mentions)
+        self._tell("Counting", 1, 1)
+        linear = None
+        if self._settings.linear:
+            renumbered = np.where(inside, np.cumsum(inside) - 1, -1)
+            mine = near[places]
+            linear = fit_linear(
+                terms.weighted(rest.counts, pairs=True),
+                rest.labels,
+                np.where(mine >= 0, renumbered[mine], -1),
+                cost=self._settings.linear_cost,
+                seed=self._settings.seed,
+                threads=self._settings.threads or os.cpu_count() or 1,
+                progress=lambda done, total: self._tell("Training classifiers", done, total),
+            )
+        maker = FeatureMaker(statistics, headings, terms, self.groups)
+        return _World(maker, linear)
+
+    def _lesson_of_rows(self, world: _World, texts: LabelledTexts, places: Integers) -> Lesson:
+        taken = texts.taken(places)
+        out = np.zeros(self._label_sets.rows, dtype=np.bool_)
+        out[taken.rows] = True
+        # Enough neighbours, so that those that are out as well are not missed.
+        share = len(places) / max(len(texts), 1)
+        k = round(RERANK_DEPTH * (1 + 2 * share)) + 10
+        lessons = []
+        for start in range(0, len(taken), _BATCH):
+            part = np.arange(start, min(start + _BATCH, len(taken)))
+            batch = taken.taken(part)
+            found = self._search.search_rows(batch.rows, k)
+            near = remaining(found, out)
+            lessons.append(self._made(world, near, batch.counts, batch.mentions, batch.labels))
+            self._tell("Looking at documents taken out", int(part[-1]) + 1, len(taken))
+        return _joined(lessons)
+
+    def _lesson(self, world: _World, reader: TextReader, documents: Sequence[Document]) -> Lesson:
+        gold = gold_matrix(documents, self._collection.vocabulary).astype(np.float32)
+        lessons = []
+        for start in range(0, len(documents), _BATCH):
+            batch = documents[start : start + _BATCH]
+            near = self._search.search(batch, RERANK_DEPTH)
+            counts = world.maker.terms.counts(reader.stems(batch, store=True))
+            mentions = reader.mentions(batch)
+            lessons.append(
+                self._made(world, near, counts, mentions, gold[start : start + len(batch)])
+            )
+            self._tell("Looking at documents given", start + len(batch), len(documents))
+        return _joined(lessons)
+
+    def _made(
+        self,
+        world: _World,
+        near: Neighbours,
+        counts: csr_matrix[Any],
+        mentions: Any,
+        gold: csr_matrix[Any],
+    ) -> Lesson:
+        signals = make_signals(
+            near,
+            counts,
+            mentions,
+            width=self._width,
+            label_sets=self._label_sets,
+            policy=self._policy,
+            terms=world.maker.terms,
+            label_ae=self._label_ae,
+            linear=world.linear,
+        )
+        candidates = world.maker.make(signals)
+        sizes = np.diff(gold.indptr).astype(np.int64)
+        known = gold[:, : self._width].tocsr()
+        right = candidates.pairs.entries(known) > 0
+        return Lesson(candidates.pairs, candidates.features, right, sizes)
+
+    def _learned(
+        self, lessons: list[Lesson], whole: _World, tuning: int, started: float
+    ) -> Learned:
+        settings = self._settings
+        names = feature_names(self.groups)
+        # The first lesson is the one that new documents resemble most.
+        calibrating = np.arange(lessons[0].pairs.count) % _CALIBRATING == 0
+        held_out = lessons[0].taken(calibrating)
+        shown = [lessons[0].taken(~calibrating), *lessons[1:]]
+        self._tell("Learning", 0, 2)
+        first = _fitted(shown, names, settings)
+        raw = first.scores(held_out.features)
+        calibration = _calibrated(held_out, raw)
+        self._tell("Learning", 1, 2)
+        ranker = _fitted(lessons, names, settings)
+        self._tell("Learning", 2, 2)
+        parts = RerankParts(
+            ranker,
+            whole.maker.terms,
+            whole.maker.statistics,
+            whole.maker.headings,
+            whole.linear,
+        )
+        info = RerankInfo(
+            groups=self.groups,
+            calibration=calibration,
+            training={
+                "settings": asdict(settings),
+                "documents": whole.maker.statistics.documents,
+                "taken_out": sum(lesson.pairs.count for lesson in lessons) - tuning,
+                "given": tuning,
+                "candidates": sum(len(lesson.pairs) for lesson in lessons),
+                "candidate_recall": round(
+                    sum(int(lesson.right.sum()) for lesson in lessons)
+                    / max(sum(int(lesson.gold.sum()) for lesson in lessons), 1),
+                    4,
+                ),
+                "seconds": round(time.monotonic() - started, 1),
+            },
+            versions={
+                "labelkin": __version__,
+                "python": platform.python_version(),
+                **{name: importlib.metadata.version(name) for name in ("numpy", "lightgbm")},
+            },
+            state=self._state,
+        )
+        return Learned(info, parts, held_out, calibration.scores(raw))
+
+    def _tell(self, stage: str, done: int, total: int) -> None:
+        if self._progress is not None:
+            self._progress(stage, done, total)
+
+
+@dataclass(frozen=True, eq=False)
+class _World:
+    maker: FeatureMaker
+    linear: LinearScorer | None
+
+
+def aside_count(documents: int, wanted: int) -> int:
+    """How many of a collection's documents are taken out to learn from."""
+    return min(wanted, documents // _LARGEST_SHARE)
+
+
+def make_signals(
+    near: Neighbours,
+    counts: csr_matrix[Any],
+    mentions: Any,
+    *,
+    width: int,
+    label_sets: Any,
+    policy: LabelPolicy | None,
+    terms: TermColumns,
+    label_ae: LabelAe | None,
+    linear: LinearScorer | None,
+) -> Signals:
+    """What is known of a batch of documents with these neighbours, terms and mentions."""
+    return Signals(
+        votes=count_votes(near, label_sets, policy, width),
+        mentions=mentions,
+        counts=counts,
+        decoded=None if label_ae is None else label_ae.rank_by(near).matrix(width),
+        margins=(
+            None if linear is None else linear.margins(terms.weighted(counts, pairs=True), width)
+        ),
+    )
+
+
+def remaining(neighbours: Neighbours, out: npt.NDArray[np.bool_]) -> Neighbours:
+    """The nearest neighbours that are not out, ranks closed up."""
+    there = neighbours.rows != NOBODY
+    known = there & (neighbours.rows < len(out))
+    gone = ~known | out[np.where(known, neighbours.rows, 0)]
+    order = np.argsort(gone, axis=1, kind="stable")
+    rows = np.take_along_axis(np.where(gone, NOBODY, neighbours.rows), order, 1)
+    scores = np.take_along_axis(np.where(gone, 0, neighbours.scores), order, 1)
+    return replace(neighbours, rows=rows, scores=scores.astype(np.float32)).nearest(RERANK_DEPTH)
+
+
+def _joined(lessons: Sequence[Lesson]) -> Lesson:
+    keys, shift = [], 0
+    for lesson in lessons:
+        keys.append(lesson.pairs.keys + shift * lesson.pairs.width)
+        shift += lesson.pairs.count
+    return Lesson(
+        Pairs(np.concatenate(keys), shift, lessons[0].pairs.width),
+        np.concatenate([lesson.features for lesson in lessons]),
+        np.concatenate([lesson.right for lesson in lessons]),
+        np.concatenate([lesson.gold for lesson in lessons]),
+    )
+
+
+def _fitted(lessons: Sequence[Lesson], names: list[str], settings: LearningSettings) -> Ranker:
+    return fit_ranker(
+        np.concatenate([lesson.features for lesson in lessons]),
+        np.concatenate([lesson.right for lesson in lessons]),
+        names,
+        rounds=settings.rounds,
+        seed=settings.seed,
+    )
+
+
+def _calibrated(held_out: Lesson, raw: npt.NDArray[np.float64]) -> Calibration:
+    """Calibrated on all of the documents; the error measured on half of them, by the other."""
+    pairs = held_out.pairs
+    half = pairs.documents % 2 == 0
+    missed = float((held_out.gold.sum() - held_out.right.sum()) / max(pairs.count, 1))
+    facts: dict[str, Any] = {"missed": round(missed, 4), "documents": pairs.count}
+    one = calibrate(raw[half], held_out.right[half], error=0.0, **facts)
+    error = calibration_error(one.scores(raw[~half]), held_out.right[~half])
+    return calibrate(raw, held_out.right, error=round(error, 5), **facts)

@@ -1,0 +1,215 @@
+"""A trained reranker on disk.
+
+    rerank/
+      model.json          features, calibration, what it was learned from, the files beside it
+      ranker-….txt        LightGBM's trees
+      statistics-….npz    what labelled documents tell of headings
+      terms-….txt         the terms that these are about, one a line
+      linear-….npz        the linear scorer, where there is one
+      README.md           the model card
+      reliability.png     scores against the share that was right
+
+`model.json` is written last and names the other files by their digests: a
+folder holds one whole model, the old one or the new one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from labelkin.atomic import atomic_file, atomic_text
+from labelkin.exceptions import ModelDamagedError, ModelNotFoundError, ModelTooNewError
+from labelkin.rerank.calibration import Calibration
+from labelkin.rerank.headings import Headings
+from labelkin.rerank.linear import LinearScorer
+from labelkin.rerank.matrices import from_arrays, to_arrays
+from labelkin.rerank.ranker import Ranker
+from labelkin.rerank.statistics import LabelStatistics
+from labelkin.rerank.term_columns import TermColumns
+
+RERANK_NAME = "rerank"
+FORMAT_VERSION = 1
+DESCRIPTION = "model.json"
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class RerankParts:
+    """Everything that a reranker is made of."""
+
+    ranker: Ranker
+    terms: TermColumns
+    statistics: LabelStatistics
+    headings: Headings
+    linear: LinearScorer | None
+
+
+@dataclass(frozen=True)
+class RerankInfo:
+    """What `model.json` says."""
+
+    groups: tuple[str, ...]
+    calibration: Calibration
+    training: Mapping[str, Any]
+    versions: Mapping[str, str]
+    state: Mapping[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        """As a JSON object."""
+        return {
+            "groups": list(self.groups),
+            "training": dict(self.training),
+            "versions": dict(self.versions),
+            "state": dict(self.state),
+            "calibration": self.calibration.to_json(),
+        }
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> RerankInfo:
+        """What `to_json` gave."""
+        return cls(
+            groups=tuple(content["groups"]),
+            calibration=Calibration.from_json(content["calibration"]),
+            training=content["training"],
+            versions=content["versions"],
+            state=content["state"],
+        )
+
+
+def save_reranker(folder: Path, info: RerankInfo, parts: RerankParts, card: str) -> None:
+    """Make this the model of `folder`, in one step."""
+    folder.mkdir(parents=True, exist_ok=True)
+    contents = {
+        "ranker": (parts.ranker.text.encode("utf-8"), "txt"),
+        "terms": ("\n".join(parts.terms.terms).encode("utf-8"), "txt"),
+        "statistics": (_packed(_statistics_arrays(parts)), "npz"),
+    }
+    if parts.linear is not None:
+        contents["linear"] = (_packed(parts.linear.arrays()), "npz")
+    files = {}
+    for name, (content, suffix) in contents.items():
+        digest = hashlib.blake2b(content, digest_size=8).hexdigest()
+        files[name] = f"{name}-{digest}.{suffix}"
+        with atomic_file(folder / files[name]) as file:
+            file.write(content)
+    with atomic_text(folder / "README.md") as text:
+        text.write(card)
+    with atomic_text(folder / DESCRIPTION) as text:
+        json.dump(
+            {"format_version": FORMAT_VERSION, "files": files, **info.to_json()},
+            text,
+            ensure_ascii=False,
+            indent=1,
+        )
+    for path in folder.iterdir():
+        is_ours = path.name.partition("-")[0] in ("ranker", "terms", "statistics", "linear")
+        if is_ours and path.name not in files.values():
+            path.unlink(missing_ok=True)
+
+
+def reranker_digest(folder: Path) -> str:
+    """Changes whenever the model in `folder` does."""
+    _, files = _described(folder)
+    return " ".join(sorted(files.values()))
+
+
+class RerankModel:
+    """A reranker that was read from its folder; parts are read when they are needed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.info, self._files = _described(folder)
+        self._arrays = _unpacked(folder / self._files["statistics"])
+
+    @cached_property
+    def ranker(self) -> Ranker:
+        """The trees."""
+        return Ranker(self._text("ranker"))
+
+    @cached_property
+    def terms(self) -> TermColumns:
+        """The terms that the statistics are about."""
+        return TermColumns(self._text("terms").split("\n"), self._arrays["idf"])
+
+    @cached_property
+    def statistics(self) -> LabelStatistics:
+        """What labelled documents tell of headings."""
+        return from_arrays(LabelStatistics, self._part("statistics"))
+
+    @cached_property
+    def headings(self) -> Headings:
+        """What the vocabulary tells of headings."""
+        return from_arrays(Headings, self._part("headings"))
+
+    @cached_property
+    def linear(self) -> LinearScorer | None:
+        """The linear scorer, where there is one."""
+        if "linear" not in self._files:
+            return None
+        return LinearScorer.from_arrays(_unpacked(self.folder / self._files["linear"]))
+
+    def _part(self, name: str) -> dict[str, npt.NDArray[Any]]:
+        prefix = f"{name}/"
+        return {
+            key.removeprefix(prefix): value
+            for key, value in self._arrays.items()
+            if key.startswith(prefix)
+        }
+
+    def _text(self, name: str) -> str:
+        path = self.folder / self._files[name]
+        try:
+            return path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ModelDamagedError(f"{path}: {error}; train the reranker again") from error
+
+
+def _statistics_arrays(parts: RerankParts) -> dict[str, npt.NDArray[Any]]:
+    arrays = {f"statistics/{key}": value for key, value in to_arrays(parts.statistics).items()}
+    arrays |= {f"headings/{key}": value for key, value in to_arrays(parts.headings).items()}
+    arrays["idf"] = parts.terms.idf
+    return arrays
+
+
+def _packed(arrays: Arrays) -> bytes:
+    buffer = io.BytesIO()
+    np.savez(buffer, allow_pickle=False, **dict(arrays))
+    return buffer.getvalue()
+
+
+def _unpacked(path: Path) -> dict[str, npt.NDArray[Any]]:
+    import zipfile
+
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in arrays.files}
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        raise ModelDamagedError(f"{path}: {error}; train the reranker again") from error
+
+
+def _described(folder: Path) -> tuple[RerankInfo, dict[str, str]]:
+    path = folder / DESCRIPTION
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        version = content["format_version"]
+        if version > FORMAT_VERSION:
+            raise ModelTooNewError(
+                f"{path}: format {version} is newer than {FORMAT_VERSION}, the newest known; "
+                "update labelkin"
+            )
+        return RerankInfo.from_json(content), dict(content["files"])
+    except FileNotFoundError as error:
+        raise ModelNotFoundError(f"{folder}: no reranker; run `labelkin train` first") from error
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ModelDamagedError(f"{path}: {error}; train the reranker again") from error

@@ -1,0 +1,103 @@
+"""Pairs of document and heading: the candidates that are scored, and looking values up for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Distinct pairs by document, then column, for `count` documents and `width` columns.
+
+    A key is document × width + column; keys ascend.
+    """
+
+    keys: Integers
+    count: int
+    width: int
+
+    @classmethod
+    def union(cls, parts: Sequence[Integers], count: int, width: int) -> Pairs:
+        """All pairs whose keys are in any of the parts."""
+        keys = np.unique(np.concatenate(parts)) if parts else np.zeros(0, dtype=np.int64)
+        return cls(keys, count, width)
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @cached_property
+    def documents(self) -> Integers:
+        """The document of each pair."""
+        return self.keys // self.width
+
+    @cached_property
+    def columns(self) -> Integers:
+        """The column of each pair."""
+        return self.keys % self.width
+
+    @cached_property
+    def starts(self) -> Integers:
+        """Where the pairs of each document begin, and the end."""
+        return np.searchsorted(self.documents, np.arange(self.count + 1))
+
+    def places_in(self, keys: Integers) -> Integers:
+        """Where each pair is among ascending `keys`, −1 where it is not."""
+        if len(keys) == 0:
+            return np.full(len(self), -1, dtype=np.int64)
+        places = np.minimum(np.searchsorted(keys, self.keys), len(keys) - 1)
+        return np.where(keys[places] == self.keys, places, -1)
+
+    def values(self, keys: Integers, values: npt.NDArray[Any], missing: float = 0.0) -> Floats:
+        """The value of each pair among values given by ascending `keys`."""
+        places = self.places_in(keys)
+        found = np.full(len(self), missing, dtype=np.float32)
+        is_there = places >= 0
+        found[is_there] = values[places[is_there]]
+        return found
+
+    def entries(self, matrix: csr_matrix[Any], missing: float = 0.0) -> Floats:
+        """The entry of each pair in a matrix of documents × columns."""
+        return self.values(*matrix_keys(matrix, self.width), missing)
+
+    def matrix(self, values: npt.NDArray[Any], mask: npt.NDArray[np.bool_]) -> csr_matrix[Any]:
+        """The values where the mask is true, as a matrix of documents × columns."""
+        from scipy.sparse import csr_matrix
+
+        places = (self.documents[mask], self.columns[mask])
+        return csr_matrix((values[mask].astype(np.float32), places), shape=(self.count, self.width))
+
+    def ranks(self, values: npt.NDArray[Any]) -> Floats:
+        """The rank of each value within its document, from 0 for the highest."""
+        order = np.lexsort((-values, self.documents))
+        ranks = np.empty(len(self), dtype=np.float32)
+        ranks[order] = np.arange(len(self)) - self.starts[self.documents[order]]
+        return ranks
+
+
+def matrix_keys(matrix: csr_matrix[Any], width: int) -> tuple[Integers, npt.NDArray[Any]]:
+    """The ascending keys of a matrix's entries, and the entries."""
+    matrix.sort_indices()
+    documents = np.repeat(np.arange(matrix.shape[0], dtype=np.int64), np.diff(matrix.indptr))
+    return documents * width + matrix.indices, matrix.data
+
+
+def best_keys(keys: Integers, values: npt.NDArray[Any], width: int, limit: int) -> Integers:
+    """The keys of the `limit` highest values of each document."""
+    documents = keys // width
+    order = np.lexsort((-values, documents))
+    sorted_documents = documents[order]
+    ranks = np.arange(len(keys)) - np.searchsorted(sorted_documents, sorted_documents)
+    best: Integers = keys[order][ranks < limit]
+    return best

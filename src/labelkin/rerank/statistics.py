@@ -1,0 +1,190 @@
+"""What labelled documents tell of headings: how often, with which others, by which words.
+
+Everything is counted over the documents that are handed in and no others, so
+that a document to learn from can be left out of every statistic.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from labelkin.rerank.matrices import resized
+from labelkin.rerank.pairs import matrix_keys
+from labelkin.rerank.term_columns import TermColumns, unit_rows
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+    from labelkin.scoring.mentions import Mentions
+
+# Two headings that only one document has in common say nothing about each other.
+_LEAST_TOGETHER = 2
+# A term speaks for a heading where it raises its share this much, in so many documents.
+_LEAST_TERM_DOCUMENTS = 3
+_LEAST_SHARE = 0.05
+_LEAST_LIFT = 2.0
+_DOUBT = 3
+# Terms that describe a heading's documents; more make no difference.
+_DESCRIBING_TERMS = 100
+# A heading that has not been named yet is given about as often as this when it is.
+_RATE = 0.3
+
+Floats = npt.NDArray[np.float32]
+
+# Ways of naming a heading, the most telling first.
+IN_TITLE, IN_BODY, NESTED = range(3)
+
+
+def naming_kinds(mentions: Mentions) -> npt.NDArray[np.int64]:
+    """For each mention whether it is in the title, only in the body, or only in longer names."""
+    outside = np.where(mentions.body > 0, IN_BODY, NESTED)
+    return np.where(mentions.title > 0, IN_TITLE, outside)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelStatistics:
+    """Statistics over headings, by vocabulary column; matrices are sparse.
+
+    `together` (columns × columns) holds the share of a heading's documents that
+    have the other one too, `describing` (terms × columns) the unit centroids of
+    the headings' documents, `speaking` (terms × columns) the share of a term's
+    documents that have the heading, where it is much larger than of all. `named`
+    holds for each way of naming how often a heading so named was given, and
+    `named_in` in how many documents it was.
+    """
+
+    documents: int
+    frequencies: Floats
+    together: csr_matrix[Any]
+    describing: csr_matrix[Any]
+    speaking: csr_matrix[Any]
+    named: Floats
+    named_in: Floats
+
+    @property
+    def width(self) -> int:
+        """How many columns the vocabulary had."""
+        return len(self.frequencies)
+
+    @cached_property
+    def attraction(self) -> csr_matrix[Any]:
+        """`together` as the logarithm of the ratio to what chance would bring about."""
+        made = self.together.copy()
+        shares = np.maximum(self.frequencies[made.indices], 1) / max(self.documents, 1)
+        made.data = np.log(made.data / shares).astype(np.float32)
+        return made
+
+    @cached_property
+    def evidence(self) -> csr_matrix[Any]:
+        """`speaking` as the logarithm of the ratio to the heading's share of all documents."""
+        made = self.speaking.copy()
+        shares = np.maximum(self.frequencies[made.indices], 1) / max(self.documents, 1)
+        made.data = np.log(made.data / shares).astype(np.float32)
+        return made
+
+    def widened(self, width: int) -> LabelStatistics:
+        """For a vocabulary that has grown since: nothing is known of the new columns."""
+        if width <= self.width:
+            return self
+        more = width - self.width
+        together, describing, speaking = (
+            resized(matrix, rows, width)
+            for matrix, rows in (
+                (self.together, width),
+                (self.describing, self.describing.shape[0]),
+                (self.speaking, self.speaking.shape[0]),
+            )
+        )
+        rates = np.full((len(self.named), more), _RATE, dtype=np.float32)
+        return LabelStatistics(
+            self.documents,
+            np.pad(self.frequencies, (0, more)),
+            together,
+            describing,
+            speaking,
+            np.concatenate((self.named, rates), axis=1),
+            np.pad(self.named_in, ((0, 0), (0, more))),
+        )
+
+
+def count_statistics(
+    labels: csr_matrix[Any], counts: csr_matrix[Any], terms: TermColumns, mentions: Mentions
+) -> LabelStatistics:
+    """Statistics over documents: their labels, how often they have each term, what they name."""
+    documents, width = labels.shape
+    frequencies = np.bincount(labels.indices, minlength=width).astype(np.float32)
+    named, named_in = _naming_rates(labels, mentions)
+    return LabelStatistics(
+        documents=documents,
+        frequencies=frequencies,
+        together=_together(labels, frequencies),
+        describing=_describing(labels, terms.weighted(counts, pairs=False)),
+        speaking=_speaking(labels, counts, frequencies),
+        named=named,
+        named_in=named_in,
+    )
+
+
+def _together(labels: csr_matrix[Any], frequencies: Floats) -> csr_matrix[Any]:
+    common: csr_matrix[Any] = (labels.T @ labels).tocsr()
+    of = np.repeat(np.arange(common.shape[0]), np.diff(common.indptr))
+    common.data = np.where(
+        (common.data >= _LEAST_TOGETHER) & (of != common.indices),
+        common.data / np.maximum(frequencies[of], 1),
+        0,
+    ).astype(np.float32)
+    common.eliminate_zeros()
+    return common
+
+
+def _describing(labels: csr_matrix[Any], weighted: csr_matrix[Any]) -> csr_matrix[Any]:
+    centroids = unit_rows((labels.T.tocsr() @ weighted).tocsr())
+    of = np.repeat(np.arange(centroids.shape[0]), np.diff(centroids.indptr))
+    order = np.lexsort((-centroids.data, of))
+    ranks = np.empty(len(of), dtype=np.int64)
+    ranks[order] = np.arange(len(of)) - centroids.indptr[of[order]]
+    centroids.data[ranks >= _DESCRIBING_TERMS] = 0
+    centroids.eliminate_zeros()
+    made: csr_matrix[Any] = centroids.T.tocsr()
+    return made
+
+
+def _speaking(
+    labels: csr_matrix[Any], counts: csr_matrix[Any], frequencies: Floats
+) -> csr_matrix[Any]:
+    has = counts.copy()
+    has.data = np.ones(len(has.data), dtype=np.float32)
+    in_documents = np.bincount(has.indices, minlength=has.shape[1])
+    common: csr_matrix[Any] = (has.T.tocsr() @ labels).tocsr()
+    of = np.repeat(np.arange(common.shape[0]), np.diff(common.indptr))
+    shares = common.data / (in_documents[of] + _DOUBT)
+    overall = frequencies[common.indices] / max(labels.shape[0], 1)
+    is_telling = (
+        (common.data >= _LEAST_TERM_DOCUMENTS)
+        & (shares > _LEAST_SHARE)
+        & (shares > _LEAST_LIFT * overall)
+    )
+    common.data = np.where(is_telling, shares, 0).astype(np.float32)
+    common.eliminate_zeros()
+    return common
+
+
+def _naming_rates(labels: csr_matrix[Any], mentions: Mentions) -> tuple[Floats, Floats]:
+    width = labels.shape[1]
+    keys, _ = matrix_keys(labels, width)
+    named_keys = mentions.documents * width + mentions.columns
+    given = np.isin(named_keys, keys)
+    kinds = naming_kinds(mentions)
+    rates = np.empty((3, width), dtype=np.float32)
+    seen = np.empty((3, width), dtype=np.float32)
+    for kind in (IN_TITLE, IN_BODY, NESTED):
+        mine = kinds == kind
+        seen[kind] = np.bincount(mentions.columns[mine], minlength=width)
+        hits = np.bincount(mentions.columns[mine & given], minlength=width)
+        rates[kind] = (hits + _RATE) / (seen[kind] + 1)
+    return rates, seen
