@@ -10,6 +10,7 @@ from labelkin.labels.model import ModelInfo
 def model_card(info: ModelInfo) -> str:
     """A card for one trained model."""
     architecture, data, labels = info.architecture, info.data, len(info.labels)
+    learned = labels - info.origin.get("in_no_document", 0)
     versions = ", ".join(f"{name} {number}" for name, number in info.versions.items())
     lines = [
         "# Label autoencoder",
@@ -27,7 +28,7 @@ def model_card(info: ModelInfo) -> str:
     ]
     if info.training["epochs"]:
         lines += [
-            f"| trained on | {data['documents']:,} label sets, {data['labels']:,} headings, "
+            f"| trained on | {data['documents']:,} label sets, {learned:,} headings, "
             f"{data['labels_seen_once']:,} of them seen once |",
             f"| kept aside | {data['held_out']:,} label sets |",
             *_course(info),
