@@ -56,6 +56,7 @@ bench: $(VENV)/.bench  ## Measure speed and size; results go to results/
 	$(BIN)/python benchmarks/knn.py
 	$(BIN)/python benchmarks/label_ae.py
 	$(BIN)/python benchmarks/representations.py
+	$(BIN)/python benchmarks/multilingual.py
 
 soak: $(VENV)/.test  ## Hundreds of kills and other long tests
 	$(BIN)/pytest -m soak

@@ -235,17 +235,22 @@ class Indexer(Closing):
         settings: TrainingSettings | None = None,
         *,
         representation: str | None = None,
+        start_from: str | Path | None = None,
         resume: bool = False,
         watcher: Watcher | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> TrainingReport | None:
         """Train the label autoencoder; needs the extra `train`.
 
+        `start_from` is a model folder or a collection whose model is to start
+        from, labels matched by concept id; its layers are those of the result.
+        With 0 epochs it is taken over as it is, which needs no extra.
         `watcher` hears how training goes; `progress` how many documents'
         neighbours have been found before it, of how many. Among several
         processes (torchrun) only the first gets a report.
         """
-        from labelkin.labels.fitting import check_training, fit_label_model
+        from labelkin.labels.fitting import check_training, fit_label_model, take_over_model
+        from labelkin.labels.origin import find_origin
         from labelkin.labels.training_data import make_training_data
         from labelkin.labels.training_settings import TrainingSettings
         from labelkin.neighbours.training import training_neighbours
@@ -255,8 +260,12 @@ class Indexer(Closing):
         collection = self.collection
         if collection.database.read_only:
             raise CollectionReadOnlyError(f"{collection.path}: the collection cannot be written to")
+        origin = None
         with collection.database.snapshot():
             generation = collection.generation()
+            if start_from is not None:
+                origin = find_origin(Path(start_from), collection.columns_by_id())
+                wanted = origin.shaped(wanted)
             data = make_training_data(
                 collection.label_sets(),
                 generation.next_column,
@@ -264,7 +273,13 @@ class Indexer(Closing):
                 held_out=wanted.held_out,
                 min_frequency=wanted.min_frequency,
                 seed=wanted.seed,
+                kept=None if origin is None else origin.known,
             )
+        if origin is not None:
+            origin.check(data, self.vocabulary)
+            if wanted.epochs == 0:
+                folder = model_folder(collection)
+                return take_over_model(data, self.vocabulary, wanted, folder, origin)
         check_training(data, wanted, model_folder(collection), resume=resume)
         if wanted.averages and wanted.averaged_documents:
             neighbours = training_neighbours(
@@ -276,6 +291,7 @@ class Indexer(Closing):
             self.vocabulary,
             wanted,
             model_folder(collection),
+            origin=origin,
             resume=resume,
             watcher=watcher,
         )

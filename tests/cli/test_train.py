@@ -120,6 +120,50 @@ def test_what_cannot_be_trained_is_one_line(
     assert "Traceback" not in failed.stderr
 
 
+def test_start_from_another_collection(run: Run, demo: str) -> None:
+    from labelkin import Indexer
+    from labelkin.demo import demo_concepts, demo_documents
+    from labelkin.vocab import Vocabulary
+
+    assert run("train", demo, *SMALL, "--epochs", 1).exit_code == 0
+    with Indexer.create("little", Vocabulary(demo_concepts(0)), language="en") as indexer:
+        indexer.add(list(demo_documents(340, 0))[300:])
+    taken = run("train", "little", "--from", "demo", "--epochs", 0)
+    assert taken.exit_code == 0, taken.stderr
+    assert "of its headings taken over" in taken.stderr
+    assert "Taken over as it is" in taken.stderr
+    assert taken.stdout.startswith("Layers      32/16/8 over")
+
+    done = run("train", "little", "--from", "demo/models/label-ae", "--epochs", 1, "--json")
+    assert done.exit_code == 0, done.stderr
+    content = json.loads(done.stdout)
+    assert content["origin"]["model"] in Path("demo/models/label-ae/model.json").read_text()
+    assert content["settings"]["preset"] == "32/16/8"
+    assert run("eval", "little", "held.jsonl", "--method", "label-ae").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--epochs", 0), "needs --from"),
+        (("--from", "demo", "--preset", "small"), "--preset or --from"),
+        (("--from", "demo", "--epochs", 0, "--resume"), "trains nothing"),
+    ],
+)
+def test_what_does_not_go_together(
+    run: Run, demo: str, options: tuple[object, ...], message: str
+) -> None:
+    failed = run("train", demo, *options)
+    assert failed.exit_code == 2
+    assert message in failed.stderr
+
+
+def test_a_model_that_is_not_there(run: Run, demo: str) -> None:
+    failed = run("train", demo, "--from", "nowhere")
+    assert failed.exit_code == 1
+    assert "nowhere: no model" in failed.stderr.splitlines()[-1]
+
+
 def test_too_small_a_collection(run: Run) -> None:
     Path("one.jsonl").write_text('{"id": "a", "title": "one text", "labels": ["X"]}\n')
     assert run("init", "tiny").exit_code == 0

@@ -6,6 +6,7 @@ import os
 import time
 from dataclasses import replace
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -38,7 +39,19 @@ def train(
         str | None,
         typer.Option(help="auto, small, medium, large, or three sizes such as 1024/256/64."),
     ] = None,
-    epochs: Annotated[int | None, typer.Option(min=1, help="At most this many rounds.")] = None,
+    epochs: Annotated[
+        int | None,
+        typer.Option(min=0, help="At most this many rounds; 0 with --from takes MODEL as it is."),
+    ] = None,
+    start_from: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="MODEL",
+            help="Start from this model: a model folder, or a collection that has one. Headings "
+            "are matched by concept id; the layers are the model's.",
+        ),
+    ] = None,
     time_budget: Annotated[
         float,
         typer.Option(min=0, metavar="MINUTES", help="Train no longer than this."),
@@ -52,6 +65,12 @@ def train(
     json: Json = False,
 ) -> None:
     """Train the label autoencoder, for the methods label-ae, mix and mix-ranked."""
+    if start_from is None and epochs == 0:
+        raise typer.BadParameter("--epochs 0 needs --from: there is no model to take as it is")
+    if start_from is not None and preset is not None:
+        raise typer.BadParameter("give --preset or --from: the layers are those of the model")
+    if epochs == 0 and resume:
+        raise typer.BadParameter("--epochs 0 trains nothing that --resume could go on with")
     from labelkin.indexer import Indexer
     from labelkin.labels.training_settings import TrainingSettings
 
@@ -60,11 +79,13 @@ def train(
         given = {"preset": preset, "epochs": epochs, "seed": seed}
         changes = {name: value for name, value in given.items() if value is not None}
         settings = replace(settings, **changes, device=device.value, minutes=time_budget)  # type: ignore[arg-type]
-        if _is_first():
+        if settings.epochs and _is_first():
             build_with_progress(indexer, representation)
-        else:
+        elif settings.epochs:
             _wait_for_index(indexer, representation)
-        report = train_with_progress(indexer, settings, representation, resume=resume)
+        report = train_with_progress(
+            indexer, settings, representation, start_from=start_from, resume=resume
+        )
     if report is None:
         return
     if json:
@@ -94,11 +115,14 @@ def train_with_progress(
     settings: TrainingSettings,
     representation: str | None = None,
     *,
+    start_from: Path | None = None,
     resume: bool = False,
 ) -> TrainingReport | None:
     """Train under progress bars; None in all processes but the first."""
     if not _is_first():
-        return indexer.train(settings, representation=representation, resume=resume)
+        return indexer.train(
+            settings, representation=representation, start_from=start_from, resume=resume
+        )
     with Stages() as stages:
 
         def watch(progress: TrainingProgress) -> None:
@@ -108,6 +132,7 @@ def train_with_progress(
         return indexer.train(
             settings,
             representation=representation,
+            start_from=start_from,
             resume=resume,
             watcher=watch,
             progress=lambda done, total: stages.at("Finding neighbours", total).update(
@@ -132,6 +157,12 @@ def print_report(report: TrainingReport) -> None:
     facts = [
         ("Layers", f"{architecture.sizes} over {counted(len(info.labels), 'heading')}"),
         ("Parameters", f"{architecture.trainable_parameters(len(info.labels)):,}"),
+    ]
+    if not best:
+        print_facts(facts)
+        tell(f"Taken over as it is: {report.folder}.")
+        return
+    facts += [
         ("Epochs", f"{training['epochs']}, best {training['best_epoch']}"),
         ("Stopped by", training["stopped"]),
         ("Reconstruction", f"MiF {best['MiF']:.4f} of label sets kept aside, at 0.5"),

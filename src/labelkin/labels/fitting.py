@@ -6,7 +6,7 @@ import importlib.metadata
 import logging
 import os
 import platform
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +14,11 @@ import numpy as np
 
 from labelkin._version import __version__
 from labelkin.exceptions import CollectionBusyError, MissingExtraError, TrainingError
-from labelkin.labels.architecture import make_architecture
+from labelkin.labels.architecture import Architecture, make_architecture
 from labelkin.labels.card import model_card
 from labelkin.labels.curves import draw_curves
 from labelkin.labels.model import ModelInfo, save_model, vocabulary_fingerprint
+from labelkin.labels.origin import Origin
 from labelkin.labels.training_data import TrainingData
 from labelkin.store.locks import FileLock
 
@@ -38,8 +39,8 @@ class TrainingReport:
 
     @property
     def validation(self) -> dict[str, float]:
-        """The figures of the weights that were kept."""
-        best: dict[str, float] = self.info.training["best"]
+        """The figures of the weights that were kept; none where nothing was trained."""
+        best: dict[str, float] = self.info.training.get("best", {})
         return best
 
 
@@ -49,15 +50,17 @@ def fit_label_model(
     settings: TrainingSettings,
     folder: Path,
     *,
+    origin: Origin | None = None,
     resume: bool = False,
     watcher: Watcher | None = None,
 ) -> TrainingReport | None:
     """Train on `data` and make the result the model in `folder`.
 
-    Among several processes only the first writes and gets a report. With
-    `resume` an interrupted training goes on where its last checkpoint was.
+    Training starts from `origin` if there is one. Among several processes only
+    the first writes and gets a report. With `resume` an interrupted training
+    goes on where its last checkpoint was.
     """
-    trainer = _trainer_class()(data, settings, folder)
+    trainer = _trainer_class()(data, settings, folder, origin)
     if not trainer.workers.is_first:
         if resume:
             trainer.resume()
@@ -67,8 +70,7 @@ def fit_label_model(
     folder.mkdir(parents=True, exist_ok=True)
     lock = FileLock(folder / ".training.lock")
     with lock:
-        if not lock.take():
-            raise CollectionBusyError(f"{folder}: another process is training")
+        _require(lock, folder)
         if resume:
             trainer.resume()
         elif trainer.checkpoints.exists():
@@ -79,10 +81,41 @@ def fit_label_model(
     return TrainingReport(info, folder)
 
 
+def take_over_model(
+    data: TrainingData,
+    vocabulary: Vocabulary,
+    settings: TrainingSettings,
+    folder: Path,
+    origin: Origin,
+) -> TrainingReport:
+    """Make `origin` the model in `folder` as it is, its labels matched; needs no torch."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / ".training.lock")
+    with lock:
+        _require(lock, folder)
+        info = replace(
+            _info(data, vocabulary, settings, origin.model.info.architecture, origin),
+            data=origin.model.info.data,
+            training={"epochs": 0, "seconds": 0.0},
+            versions=_versions("numpy"),
+        )
+        save_model(folder, info, origin.tensors(data), model_card(info))
+        for course in ("training.csv", "training.png"):
+            (folder / course).unlink(missing_ok=True)
+    return TrainingReport(info, folder)
+
+
+def _require(lock: FileLock, folder: Path) -> None:
+    if not lock.take():
+        raise CollectionBusyError(f"{folder}: another process is training")
+
+
 def check_training(
     data: TrainingData, settings: TrainingSettings, folder: Path, *, resume: bool
 ) -> None:
     """Raise what `fit_label_model` would, before anything expensive is done."""
+    if settings.epochs < 1:
+        raise TrainingError("0 epochs only take over the model that training would start from")
     _trainer_class()
     from labelkin.labels.workers import find_device
 
@@ -100,13 +133,8 @@ def _written(
     network: TrainedNetwork,
 ) -> ModelInfo:
     """Write the trained network down; what `model.json` says of it."""
-    info = ModelInfo(
-        architecture=network.architecture,
-        labels=tuple(vocabulary[int(column)].id for column in data.columns.columns),
-        vocabulary=vocabulary_fingerprint([concept.id for concept in vocabulary]),
-        seed=settings.seed,
-        settings=asdict(settings),
-        data=_statistics(data),
+    info = replace(
+        _info(data, vocabulary, settings, network.architecture, trainer.origin),
         training={
             "epochs": len(network.history),
             "best_epoch": network.best_epoch,
@@ -116,16 +144,39 @@ def _written(
             "processes": trainer.workers.count,
             "device": trainer.device.type,
         },
-        versions={
-            "labelkin": __version__,
-            "python": platform.python_version(),
-            **{name: importlib.metadata.version(name) for name in ("numpy", "torch")},
-        },
+        versions=_versions("numpy", "torch"),
     )
     folder = trainer.log.parent
     draw_curves(network.history, folder / "training.png")
     save_model(folder, info, network.tensors, model_card(info))
     return info
+
+
+def _info(
+    data: TrainingData,
+    vocabulary: Vocabulary,
+    settings: TrainingSettings,
+    architecture: Architecture,
+    origin: Origin | None,
+) -> ModelInfo:
+    """What is known of a model before it is trained."""
+    return ModelInfo(
+        architecture=architecture,
+        labels=tuple(vocabulary[int(column)].id for column in data.columns.columns),
+        vocabulary=vocabulary_fingerprint([concept.id for concept in vocabulary]),
+        seed=settings.seed,
+        settings=asdict(settings),
+        data=_statistics(data),
+        origin={} if origin is None else origin.to_json(data),
+    )
+
+
+def _versions(*libraries: str) -> dict[str, str]:
+    return {
+        "labelkin": __version__,
+        "python": platform.python_version(),
+        **{name: importlib.metadata.version(name) for name in libraries},
+    }
 
 
 def _trainer_class() -> Any:

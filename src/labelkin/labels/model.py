@@ -54,6 +54,7 @@ class ModelInfo:
     data: Mapping[str, Any] = field(default_factory=dict)
     training: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
+    origin: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """As a JSON object."""
@@ -65,6 +66,7 @@ class ModelInfo:
             "data": dict(self.data),
             "training": dict(self.training),
             "versions": dict(self.versions),
+            "origin": dict(self.origin),
             "labels": list(self.labels),
         }
 
@@ -80,6 +82,7 @@ class ModelInfo:
             data=content["data"],
             training=content["training"],
             versions=content["versions"],
+            origin=content.get("origin", {}),
         )
 
 
@@ -170,6 +173,12 @@ class LabelModel:
         logits: Floats = values @ weight.T
         logits += bias
         return logits
+
+    def tensors(self) -> dict[str, npt.NDArray[Any]]:
+        """All weights as they are stored, for whoever wants to start from them."""
+        self._layers(ENCODER)
+        self._layers(DECODER)
+        return {name: self._file.get_tensor(name) for name in self._file.keys()}  # noqa: SIM118
 
     def related(self, label: str) -> list[tuple[str, float]]:
         """All other labels by how much they go together with one, with the cosine."""

@@ -33,6 +33,7 @@ from labelkin.labels.averages import NeighbourAverages
 from labelkin.labels.checkpoint import CheckpointFolder, Position
 from labelkin.labels.network import LabelNetwork, OutputSample, label_batch
 from labelkin.labels.optimisation import Optimiser, Schedule
+from labelkin.labels.origin import Origin
 from labelkin.labels.training_data import OutputSampling, TrainingData
 from labelkin.labels.training_settings import TrainingSettings
 from labelkin.labels.validation import validated
@@ -78,9 +79,16 @@ class TrainedNetwork:
 class Trainer:
     """One training, in `folder`."""
 
-    def __init__(self, data: TrainingData, settings: TrainingSettings, folder: Path) -> None:
+    def __init__(
+        self,
+        data: TrainingData,
+        settings: TrainingSettings,
+        folder: Path,
+        origin: Origin | None = None,
+    ) -> None:
         self.data = data
         self.settings = settings
+        self.origin = origin
         self.device = find_device(settings.device)
         self.workers = Workers.from_environment(self.device)
         self.architecture = make_architecture(
@@ -92,12 +100,16 @@ class Trainer:
         )
         torch.manual_seed(settings.seed)
         network = LabelNetwork(data.labels, self.architecture)
-        network.set_odds(
-            torch.from_numpy(data.frequencies.astype(np.float32)),
-            len(data.rows) + len(data.held_out),
-        )
+        if origin is None:
+            network.set_odds(
+                torch.from_numpy(data.frequencies.astype(np.float32)),
+                len(data.rows) + len(data.held_out),
+            )
+        else:
+            weights = origin.tensors(data)
+            network.load_state_dict({name: torch.from_numpy(w) for name, w in weights.items()})
         self.network = network.to(self.device)
-        self.sampling = OutputSampling.of_size(data.labels, settings.sampled_outputs)
+        self.sampling = OutputSampling.of_size(data.labels, settings.sampled_outputs, data.learned)
         self.optimiser = Optimiser(self.network, sampled=self.sampling is not None)
         self._steps = data.steps(settings.batch_size)
         if len(data.rows) // self._steps < 2 * self.workers.count:
@@ -305,7 +317,10 @@ class Trainer:
         settings = asdict(self.settings)
         for free in ("device", "minutes", "epochs", "patience", "learning_rate", "warm_up"):
             del settings[free]
-        content = json.dumps([settings, self.data.fingerprint(), self.workers.count])
+        parts = [settings, self.data.fingerprint(), self.workers.count]
+        if self.origin is not None:
+            parts.append(self.origin.model.digest)
+        content = json.dumps(parts)
         return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
 
 

@@ -19,6 +19,8 @@ Integers = npt.NDArray[np.int64]
 _MOST_HELD_OUT = 2000
 _LEAST_STEPS = 100
 _SMALLEST_BATCH = 16
+# A label that no document carries still has finite odds.
+_SMOOTHING = 0.5
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,17 @@ class TrainingData:
     def labels(self) -> int:
         """How many labels there are to learn."""
         return len(self.columns)
+
+    @property
+    def learned(self) -> int:
+        """How many of them some document carries: the others are only kept, and come last."""
+        return int(np.count_nonzero(self.frequencies))
+
+    def log_odds(self) -> npt.NDArray[np.float32]:
+        """The log-odds of every label among the documents."""
+        documents = len(self.rows) + len(self.held_out)
+        chance = (self.frequencies + _SMOOTHING) / (documents + 2 * _SMOOTHING)
+        return np.log(chance / (1 - chance)).astype(np.float32)
 
     @property
     def validation(self) -> Integers:
@@ -102,11 +115,12 @@ def make_training_data(
     held_out: float,
     min_frequency: int,
     seed: int,
+    kept: Integers | None = None,
 ) -> TrainingData:
     """Split the documents that have labels; `dropped` rows are gone.
 
     `width` is the number of vocabulary columns. Labels that fewer than
-    `min_frequency` documents have are not learned.
+    `min_frequency` documents have are not learned, unless they are among `kept`.
     """
     sizes = label_sets.sizes()
     alive = np.ones(len(sizes), dtype=bool)
@@ -117,7 +131,10 @@ def make_training_data(
             f"the collection has {len(rows)} documents with labels; training needs at least 2"
         )
     frequencies = label_sets.frequencies(width, dropped)
-    columns = np.flatnonzero(frequencies >= max(min_frequency, 1))
+    is_wanted = frequencies >= max(min_frequency, 1)
+    if kept is not None:
+        is_wanted[kept] = True
+    columns = np.flatnonzero(is_wanted)
     if len(columns) == 0:
         raise TrainingError(
             f"no label occurs in {min_frequency} documents; lower min_frequency in labelkin.toml"
@@ -143,12 +160,16 @@ class OutputSampling:
     drawn: int
 
     @classmethod
-    def of_size(cls, labels: int, size: int) -> OutputSampling | None:
-        """About `size` labels a step, three in ten of them always the same; None for all labels."""
-        if size <= 0 or labels <= 1.5 * size:
-            return None
+    def of_size(cls, labels: int, size: int, learned: int | None = None) -> OutputSampling | None:
+        """About `size` labels a step, three in ten of them always the same; None for all labels.
+
+        Labels behind the first `learned` never come up.
+        """
+        wanted = labels if learned is None else learned
+        if size <= 0 or wanted <= 1.5 * size:
+            return None if wanted == labels else cls(wanted, wanted, 0)
         always = size * 3 // 10
-        return cls(labels, always, size - always)
+        return cls(wanted, always, size - always)
 
     def draw(
         self, own: Integers, random: np.random.Generator
@@ -158,7 +179,7 @@ class OutputSampling:
         drawn = random.choice(rare, self.drawn, replace=False) + self.always
         weights = np.zeros(self.labels, dtype=np.float32)
         weights[: self.always] = 1
-        weights[drawn] = rare / self.drawn
+        weights[drawn] = rare / max(self.drawn, 1)
         wanted = weights > 0
         wanted[own] = True
         columns = np.flatnonzero(wanted)
