@@ -22,10 +22,10 @@ from labelkin.scoring.mix import Mix, MixRanked
 from labelkin.scoring.settings import MixSettings
 
 if TYPE_CHECKING:
+    from labelkin.experiments.models import ModelStage
     from labelkin.experiments.preparation import (
         CollectionStage,
         FusedStage,
-        ModelStage,
         NeighbourStage,
     )
     from labelkin.experiments.workshop import Workshop

@@ -9,12 +9,12 @@ from labelkin.evaluate import Band
 from labelkin.experiments.cases import Group, Row, rows_of
 from labelkin.experiments.grid import Grid
 from labelkin.experiments.measurement import Candidates, DetailStage, MeasureStage
+from labelkin.experiments.models import ModelStage
 from labelkin.experiments.preparation import (
     CollectionStage,
     FusedStage,
     FusionStage,
     IndexStage,
-    ModelStage,
     NeighbourStage,
 )
 from labelkin.experiments.sources import Source, data_files

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
     from labelkin.corpus.document import Document
+    from labelkin.experiments.models import ModelStage
     from labelkin.experiments.preparation import (
         CollectionStage,
         FusedStage,
-        ModelStage,
         NeighbourStage,
     )
     from labelkin.indexer import Indexer
