@@ -7,86 +7,9 @@ import pytest
 
 from labelkin.corpus import write_corpus
 from labelkin.demo import demo_concepts, demo_documents
+from labelkin.experiments.runner import RunReport, run
 
-GRID = """
-title = "A generated collection"
-ks = [3, 5]
-measures = ["MiF", "MiP", "MiR", "P@5", "P@10", "nDCG@5", "nDCG@10"]
-choose_on = "dev"
-report_on = ["test"]
-
-[collection]
-vocabulary = "vocabulary.tsv"
-documents = ["train.jsonl"]
-language = "en"
-
-[splits]
-dev = "dev.jsonl"
-test = "test.jsonl"
-
-[representations.stems]
-uses = "stems"
-
-[representations.dense]
-uses = "lsa"
-stand_in = "lsa stands in for SPECTER"
-
-[representations.hybrid]
-fuses = ["stems", "dense"]
-
-[models.tiny]
-preset = "32/16/8"
-epochs = 2
-averages = false
-
-[[tables]]
-name = "basic"
-title = "Basic k-NN"
-method = "knn"
-representations = ["stems", "dense", "hybrid"]
-ks = [5, 10]
-paper = "basic"
-
-[[tables]]
-name = "medium"
-title = "Label autoencoder"
-method = "label-ae"
-model = "tiny"
-cuts = [0.50, 0.75]
-representations = ["dense"]
-weightings = ["difference", "square"]
-paper = "medium"
-
-[[tables]]
-name = "mix-medium"
-title = "Mix"
-method = "mix"
-model = "tiny"
-cuts = [0.50]
-representations = ["stems"]
-weightings = ["square"]
-also = [{ representation = "stems", cut = 0.50, weighting = "square", k = 4 }]
-
-[[tables]]
-name = "ranked"
-title = "Ranked mix"
-method = "mix-ranked"
-model = "tiny"
-cuts = ["count", 0.25]
-shares = [0.2, 0.5]
-representations = ["stems"]
-weightings = ["difference"]
-
-[details]
-baseline = "basic"
-samples = 20
-bands = [{ name = "frequent", minimum = 10 }, { name = "rare", maximum = 9 }]
-
-[quick]
-sizes = [60]
-split_documents = 10
-minutes = 0.01
-"""
+from .small_grid import GRID, Silent, plan_of
 
 
 @pytest.fixture(scope="session")
@@ -101,6 +24,16 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lines += [f"{c.id}\t{c.name('en')}\t{'|'.join(c.notations)}\t" for c in demo_concepts(0)]
     (folder / "vocabulary.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return folder
+
+
+@pytest.fixture(scope="session")
+def done(tmp_path_factory: pytest.TempPathFactory, data: Path) -> tuple[Path, RunReport]:
+    """A work folder in which the small grid was run once."""
+    pytest.importorskip("torch", reason="needs the extra `train`")
+    folder = tmp_path_factory.mktemp("done")
+    (folder / "small.toml").write_text(GRID, encoding="utf-8")
+    work = folder / "work"
+    return work, run(plan_of(folder / "small.toml", work, data), Silent())
 
 
 @pytest.fixture

@@ -20,51 +20,14 @@ pytest.importorskip("torch", reason="needs the extra `train`")
 from labelkin import Indexer, read_corpus
 from labelkin.evaluate import evaluate, parse_measure
 from labelkin.exceptions import CollectionBusyError
-from labelkin.experiments.grid import read_grid
 from labelkin.experiments.models import ModelStage
-from labelkin.experiments.plan import Plan
 from labelkin.experiments.runner import RunReport, missing, read_journal, run
-from labelkin.experiments.stage import Stage
 from labelkin.scoring.settings import ScorerSettings, Settings
 from labelkin.store.locks import FileLock
 
+from .small_grid import Silent, plan_of
+
 Change = Callable[..., str]
-
-
-class Silent:
-    """Hears everything and counts."""
-
-    def __init__(self, stop_at: str = "") -> None:
-        self.begun: list[str] = []
-        self.left: list[float] = []
-        self.stop_at = stop_at
-
-    def begin(self, stage: Stage, number: int, total: int, seconds_left: float) -> None:
-        self.begun.append(stage.title)
-        self.left.append(seconds_left)
-        assert number == len(self.begun) <= total
-
-    def progress(self, done: int, total: int, note: str) -> None:
-        if self.stop_at and self.begun[-1].startswith(self.stop_at):
-            raise KeyboardInterrupt
-
-    def end(self, stage: Stage, seconds: float) -> None:
-        assert stage.is_done()
-
-
-def plan_of(grid: str | Path, work: Path, data: Path, *, quick: bool = False) -> Plan:
-    return Plan(read_grid(str(grid), quick=quick), work, data)
-
-
-@pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory, data: Path) -> tuple[Path, RunReport]:
-    """A work folder in which the small grid was run once."""
-    from .conftest import GRID
-
-    folder = tmp_path_factory.mktemp("done")
-    (folder / "small.toml").write_text(GRID, encoding="utf-8")
-    work = folder / "work"
-    return work, run(plan_of(folder / "small.toml", work, data), Silent())
 
 
 @pytest.fixture
