@@ -11,11 +11,13 @@ from labelkin.experiments.cases import rows_of
 from labelkin.experiments.grid import read_grid, shipped_grids
 from labelkin.experiments.published import COLUMNS, paper_key, published
 
+from .small_grid import GRID
+
 Change = Callable[..., str]
 
 
 def test_shipped_grids_can_be_read() -> None:
-    assert shipped_grids() == ["paper", "scale"]
+    assert shipped_grids() == ["medline", "paper", "scale"]
     for name in shipped_grids():
         assert read_grid(name).name == name
         assert read_grid(name, quick=True).name == f"{name}-quick"
@@ -66,6 +68,7 @@ def test_time_by_size() -> None:
         ('baseline = "basic"', 'baseline = "b"', "no table 'b'"),
         ('title = "A generated collection"', "", "title is missing"),
         ('method = "knn"', 'method = "knn"\nmodel = "tiny"', "takes no model"),
+        ("[splits]", "[collection.settings.dense]\nindx = 1\n[splits]", "dense.indx"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(
@@ -80,10 +83,38 @@ def test_what_is_wrong_is_said_in_one_line(
 
 
 def test_grids_that_are_not_there(tmp_path: Path, changed_grid: Change) -> None:
-    with pytest.raises(ConfigError, match="shipped are paper, scale"):
+    with pytest.raises(ConfigError, match="shipped are medline, paper, scale"):
         read_grid("papers")
     with pytest.raises(ConfigError, match="No such file"):
         read_grid(str(tmp_path / "none.toml"))
     path = changed_grid("[quick]\nsizes = [60]\nsplit_documents = 10\nminutes = 0.01", "")
     with pytest.raises(ConfigError, match=r"no \[quick\]"):
         read_grid(path, quick=True)
+
+
+def test_a_grid_that_extends_another_says_what_is_different(tmp_path: Path) -> None:
+    (tmp_path / "base.toml").write_text(GRID)
+    mine = tmp_path / "mine.toml"
+    mine.write_text(
+        'extends = "base.toml"\nks = [7]\nreport_on = ["dev"]\n'
+        '[splits]\ntest = ""\n[models.tiny]\nepochs = 9\n'
+        "[collection.settings.dense]\ndimensions = 64\n"
+    )
+    base, grid = read_grid(str(tmp_path / "base.toml")), read_grid(str(mine))
+    assert grid.name == "mine"
+    assert grid.ks == [7]
+    assert list(grid.splits) == ["dev"]
+    assert grid.models["tiny"].epochs == 9
+    assert grid.models["tiny"].preset == base.models["tiny"].preset
+    assert grid.collection.settings == {"dense": {"dimensions": 64}}
+    assert grid.tables == base.tables
+    (tmp_path / "base.toml").write_text('extends = "mine.toml"')
+    with pytest.raises(ConfigError, match="extends itself"):
+        read_grid(str(mine))
+
+
+def test_the_full_size_grid_has_no_stand_ins_and_no_limits() -> None:
+    grid = read_grid("medline")
+    assert len([row for row in rows_of(grid) if paper_key(row, grid.table(row.table))]) == 223
+    assert not any(part.stand_in for part in grid.representations.values())
+    assert all(grid.minutes(name, 0) == 0 for name in grid.models)

@@ -2,7 +2,8 @@
 
 A grid names a collection and the splits to measure on, representations, label
 autoencoders, and tables whose rows are all combinations of what they list.
-`[quick]` is a smaller version of the same, for `--quick`.
+`[quick]` is a smaller version of the same, for `--quick`. A grid that `extends`
+another says only what is different.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from labelkin.exceptions import ConfigError
 from labelkin.neighbours.neighbours import Distance
 from labelkin.scoring.settings import MethodName
 from labelkin.scoring.votes import Weighting
-from labelkin.store.config import Section, TrainingSection
+from labelkin.store.config import Config, Section, TrainingSection
 
 Cut = float | Literal["count"]
 
@@ -28,12 +29,21 @@ _GRIDS = files("labelkin.experiments").joinpath("grids")
 
 
 class CollectionPart(Section):
-    """Files, below the data folder; of `sizes` other than 0, that many documents are drawn."""
+    """Files, below the data folder; of `sizes` other than 0, that many documents are drawn.
+
+    `settings` are changes of the collection's labelkin.toml, section by section.
+    """
 
     vocabulary: str
     documents: list[str] = Field(min_length=1)
     language: str = "auto"
     sizes: list[int] = Field(default=[0], min_length=1)
+    settings: dict[str, dict[str, Any]] = Field(default={})
+
+    @model_validator(mode="after")
+    def _known_settings(self) -> Self:
+        Config.model_validate(self.settings)
+        return self
 
 
 class RepresentationPart(Section):
@@ -184,7 +194,23 @@ def shipped_grids() -> list[str]:
 
 def read_grid(source: str, *, quick: bool = False) -> Grid:
     """The grid of a shipped name or in a TOML file."""
+    table = _read_table(source, ())
+    # What a grid takes over and has no use for is left out by an empty name.
+    splits = table.get("splits")
+    if isinstance(splits, dict):
+        table["splits"] = {name: file for name, file in splits.items() if file != ""}
+    try:
+        grid = Grid.model_validate({"name": Path(source).stem, **table})
+    except ValidationError as error:
+        raise ConfigError(f"{source}: {_explained(error.errors()[0])}") from error
+    return grid.reduced() if quick else grid
+
+
+def _read_table(source: str, seen: tuple[str, ...]) -> dict[str, Any]:
+    """The content of a grid's file over that of the grid which it extends."""
     path = Path(source)
+    if source in seen:
+        raise ConfigError(f"{source}: the grid extends itself")
     if path.suffix == ".toml":
         try:
             content = path.read_bytes()
@@ -201,11 +227,22 @@ def read_grid(source: str, *, quick: bool = False) -> Grid:
         table = tomllib.loads(content.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{source}: not valid TOML: {error}") from error
-    try:
-        grid = Grid.model_validate({"name": path.stem, **table})
-    except ValidationError as error:
-        raise ConfigError(f"{source}: {_explained(error.errors()[0])}") from error
-    return grid.reduced() if quick else grid
+    base = table.pop("extends", None)
+    if base is None:
+        return table
+    if Path(str(base)).suffix == ".toml":
+        base = path.parent / str(base)
+    return _merged(_read_table(str(base), (*seen, source)), table)
+
+
+def _merged(base: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """`base` with the changes; tables are merged, all else is replaced."""
+    merged = dict(base)
+    for key, value in changes.items():
+        known = merged.get(key)
+        both = isinstance(known, dict) and isinstance(value, dict)
+        merged[key] = _merged(known or {}, value) if both else value
+    return merged
 
 
 def _problems(grid: Grid) -> Iterator[str]:

@@ -76,8 +76,9 @@ class Plan:
         """The collection of a size."""
         if size not in self._collections:
             source = Source(self._files, size, self.grid.seed)
+            part = self.grid.collection
             self._collections[size] = CollectionStage(
-                self.work, self._vocabulary, source, self.grid.collection.language
+                self.work, self._vocabulary, source, part.language, part.settings
             )
         return self._collections[size]
 

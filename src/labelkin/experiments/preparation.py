@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ from labelkin.exceptions import CollectionError, DamagedFileError
 from labelkin.experiments.sources import Source, file_digest
 from labelkin.experiments.stage import NoteStage, Progress, Stage
 from labelkin.neighbours.neighbours import Neighbours
+from labelkin.store.config import CONFIG_NAME, update_config
 
 if TYPE_CHECKING:
     from labelkin.experiments.workshop import Workshop
@@ -29,10 +30,18 @@ class CollectionStage(NoteStage):
     kind = "collection"
     _suffix = ""
 
-    def __init__(self, work: Path, vocabulary: Path, source: Source, language: str) -> None:
+    def __init__(
+        self,
+        work: Path,
+        vocabulary: Path,
+        source: Source,
+        language: str,
+        settings: Mapping[str, Mapping[str, Any]],
+    ) -> None:
         self.vocabulary = vocabulary
         self.source = source
         self.language = language
+        self.settings = settings
         size = f"{source.size:,} documents" if source.size else "all documents"
         inputs = {
             "vocabulary": file_digest(vocabulary),
@@ -40,6 +49,7 @@ class CollectionStage(NoteStage):
             "size": source.size,
             "seed": source.seed if source.size else None,
             "language": language,
+            "settings": settings,
         }
         super().__init__(work, size, inputs)
 
@@ -72,6 +82,8 @@ class CollectionStage(NoteStage):
         if not self.uid():
             self.path.parent.mkdir(parents=True, exist_ok=True)
             Indexer.create(self.path, vocabulary, language=self.language).close()
+        if self.settings:
+            update_config(self.path / CONFIG_NAME, self.settings)
         with Indexer.open(self.path) as indexer:
             report = indexer.add(
                 self.source.documents(),
