@@ -64,5 +64,5 @@ soak: $(VENV)/.test  ## Hundreds of kills and other long tests
 	$(BIN)/pytest -m soak
 
 clean:  ## Remove what the targets above made
-	rm -rf $(VENV) demo experiments .pytest_cache .mypy_cache .ruff_cache .hypothesis dist
+	rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache .hypothesis dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -46,10 +46,11 @@ def test_quick_keeps_all_rows() -> None:
     assert all(model.minutes == 0.75 for model in quick.models.values())
 
 
-def test_time_by_size() -> None:
+def test_limits_by_size() -> None:
     grid = read_grid("scale")
-    assert grid.minutes("medium", 5000) == 3.0
-    assert grid.minutes("medium", 0) == 25.0
+    assert grid.limits("medium", 5000) == (8, 0.0)
+    assert grid.limits("medium", 0) == (200, 25.0)
+    assert read_grid("scale", quick=True).limits("medium", 2000) == (200, 0.25)
 
 
 @pytest.mark.parametrize(
@@ -117,4 +118,4 @@ def test_the_full_size_grid_has_no_stand_ins_and_no_limits() -> None:
     grid = read_grid("medline")
     assert len([row for row in rows_of(grid) if paper_key(row, grid.table(row.table))]) == 223
     assert not any(part.stand_in for part in grid.representations.values())
-    assert all(grid.minutes(name, 0) == 0 for name in grid.models)
+    assert all(grid.limits(name, 0) == (15, 0.0) for name in grid.models)

@@ -64,10 +64,13 @@ class RepresentationPart(Section):
 
 
 class ModelPart(TrainingSection):
-    """A label autoencoder: the keys of labelkin.toml's [training], and limits of time."""
+    """A label autoencoder: the keys of labelkin.toml's [training], and a limit of time.
+
+    Collections of the sizes in `epochs_by_size` get so many epochs, however long they take.
+    """
 
     minutes: float = Field(default=0.0, ge=0.0)
-    minutes_by_size: dict[str, float] = Field(default={})
+    epochs_by_size: dict[str, int] = Field(default={})
 
 
 class SinglePart(Section):
@@ -165,16 +168,18 @@ class Grid(Section):
         """The table of this name."""
         return next(table for table in self.tables if table.name == name)
 
-    def minutes(self, model: str, size: int) -> float:
-        """How long a model may train on a collection of this size; 0 for as long as it takes."""
+    def limits(self, model: str, size: int) -> tuple[int, float]:
+        """How many epochs and minutes a model may train on a collection of this size."""
         part = self.models[model]
-        return part.minutes_by_size.get(str(size), part.minutes)
+        if str(size) in part.epochs_by_size:
+            return part.epochs_by_size[str(size)], 0.0
+        return part.epochs, part.minutes
 
     def reduced(self) -> Grid:
         """The smaller version that `[quick]` describes."""
         if self.quick is None:
             raise ConfigError(f"the grid {self.name!r} has no [quick]; run it without --quick")
-        limits = {"minutes": self.quick.minutes, "minutes_by_size": {}}
+        limits = {"minutes": self.quick.minutes, "epochs_by_size": {}}
         return self.model_copy(
             update={
                 "name": f"{self.name}-quick",

@@ -63,6 +63,11 @@ class Plan:
         return self._collections
 
     @property
+    def indexes(self) -> dict[tuple[int, str], IndexStage]:
+        """The indexes by size of the collection and representation."""
+        return self._indexes
+
+    @property
     def models(self) -> dict[tuple[int, str], ModelStage]:
         """The label autoencoders by size of the collection and name."""
         return self._models
@@ -101,9 +106,10 @@ class Plan:
     def model(self, size: int, name: str) -> ModelStage:
         """A label autoencoder of the grid."""
         if (size, name) not in self._models:
-            part = self.grid.models[name].model_dump(exclude={"minutes", "minutes_by_size"})
-            part["seed"] = self.grid.seed
-            settings = TrainingSettings(**part, minutes=self.grid.minutes(name, size))
+            part = self.grid.models[name].model_dump(exclude={"epochs_by_size"})
+            epochs, minutes = self.grid.limits(name, size)
+            part |= {"epochs": epochs, "minutes": minutes, "seed": self.grid.seed}
+            settings = TrainingSettings(**part)
             stage = ModelStage(self.work, name, settings, self.collection(size))
             self._models[size, name] = stage
         return self._models[size, name]

@@ -124,9 +124,10 @@ class IndexStage(NoteStage):
         added = indexer.build(
             self.name, progress=lambda done, total: progress(done, total, f"{done:,} documents")
         )
+        found_with = indexer.search(self.name).fingerprint()
         indexer.close_search(self.name)
         self.write_note(
-            {"collection": self.collection.uid(), "representation": self.name, "new": added}
+            {"collection": self.collection.uid(), "new": added, "found_with": found_with}
         )
 
 

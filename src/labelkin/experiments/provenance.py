@@ -90,6 +90,10 @@ def provenance(plan: Plan, command: str) -> dict[str, Any]:
             name: part.model_dump(exclude_defaults=True)
             for name, part in grid.representations.items()
         },
+        "indexes": [
+            {"name": name, "size": size, **stage.note().get("found_with", {})}
+            for (size, name), stage in plan.indexes.items()
+        ],
         "fusions": [
             {"representation": name, "size": size, **stage.note()}
             for (size, name), stage in plan.fusions.items()
