@@ -170,6 +170,19 @@ def test_killed_while_training_it_goes_on_from_the_checkpoint(
     assert not (model.path / "checkpoint").exists()
 
 
+def test_an_interrupted_training_names_no_other_command(
+    copied: Path, changed_grid: Change, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt("interrupted; `labelkin train … --resume` goes on")
+
+    monkeypatch.setattr("labelkin.labels.fitting.fit_label_model", interrupted)
+    plan = plan_of(changed_grid("epochs = 2", "epochs = 3"), copied, data)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        run(plan, Silent())
+    assert str(caught.value) == ""
+
+
 def test_a_model_that_was_trained_otherwise_is_not_taken(
     copied: Path, grid_file: Path, data: Path
 ) -> None:

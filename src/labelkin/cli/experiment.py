@@ -35,6 +35,8 @@ Output = Annotated[
     typer.Option("-o", "--output", help="Where the report goes. Default: reports/GRID in --work."),
 ]
 
+# A stage that takes longer is spoken of when it is done; what goes without saying on a terminal.
+_LONG, _WHOLE = 60.0, ", all documents"
 _WORK, _DATA = Path("experiments"), Path("../shared/data")
 
 
@@ -111,12 +113,12 @@ class Board(Closing):
     def begin(self, stage: Stage, number: int, total: int, seconds_left: float) -> None:
         """Name the stage."""
         self.close()
-        self._title = f"{number}/{total} {stage.title}"
-        left = f"about {seconds_text(seconds_left)} left"
+        title, left = f"{number}/{total} {stage.title}", seconds_text(seconds_left)
         if sys.stderr.isatty():
-            self._title += f" ({left} in all)"
+            self._title = f"{title.removesuffix(_WHOLE)} (all: {left})"
         else:
-            tell(f"{self._title} ({left})")
+            self._title = title
+            tell(f"{title} (about {left} left)")
 
     def progress(self, done: int, total: int, note: str) -> None:
         """Move the bar."""
@@ -130,6 +132,3 @@ class Board(Closing):
         self.close()
         if seconds >= _LONG:
             tell(f"{stage.title}: {seconds_text(seconds)}")
-
-
-_LONG = 60.0

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from labelkin.labels.training_settings import TrainingSettings
 
 
+# Seconds that an epoch takes for a thousand documents, roughly.
+_EPOCH = 2.0
+
+
 class ModelStage(Stage):
     """A label autoencoder, in a model folder."""
 
@@ -32,7 +36,7 @@ class ModelStage(Stage):
         self.collection = collection
         subject = f"{name}, {collection.subject}"
         super().__init__(work, subject, asdict(settings), (collection,))
-        self.expected = settings.minutes * 60 or 3600.0
+        self.expected = settings.minutes * 60 or _EPOCH * settings.epochs * collection.count / 1000
 
     def info(self) -> ModelInfo | None:
         """What the model's folder says of it; None where there is no model."""
@@ -86,18 +90,22 @@ class ModelStage(Stage):
         minutes = self.settings.minutes
         if minutes and begun:
             minutes = max(minutes - begun / 60, 0.05)
-        fit_label_model(
-            data,
-            indexer.vocabulary,
-            replace(self.settings, minutes=minutes),
-            self.path,
-            resume=begun > 0,
-            watcher=lambda state: progress(
-                round(1000 * state.share),
-                1000,
-                f"epoch {state.epoch}, loss {state.loss:.2f}",
-            ),
-        )
+        try:
+            fit_label_model(
+                data,
+                indexer.vocabulary,
+                replace(self.settings, minutes=minutes),
+                self.path,
+                resume=begun > 0,
+                watcher=lambda state: progress(
+                    round(1000 * state.share),
+                    1000,
+                    f"epoch {state.epoch}, loss {state.loss:.2f}",
+                ),
+            )
+        except KeyboardInterrupt:
+            # Not `train --resume`, which the message names.
+            raise KeyboardInterrupt from None
 
     def _seconds_before(self) -> float:
         """How long an unfinished training has gone on."""

@@ -23,9 +23,6 @@ from labelkin.labels.training_settings import TrainingSettings
 from labelkin.represent.encoder import is_encoder
 from labelkin.represent.representation import kind_names
 
-# For estimates of time where nobody has counted yet.
-_DOCUMENTS, _QUERIES = 43_000, 1_200
-
 
 class Plan:
     """All stages of a grid. Making it reads the data files once, for their digests."""
@@ -139,7 +136,6 @@ class Plan:
                 split,
                 self.splits[split],
                 self.grid.deepest,
-                self.grid.split_documents or _QUERIES,
             )
             if (wider := self._wider(name)) is not None:
                 stage.after = (self._single(size, wider, split),)
@@ -148,9 +144,7 @@ class Plan:
     def _index(self, size: int, name: str) -> IndexStage:
         uses = self.grid.representations[name].uses
         if (size, uses) not in self._indexes:
-            stage = self._indexes[size, uses] = IndexStage(
-                self.work, uses, self.collection(size), size or _DOCUMENTS
-            )
+            stage = self._indexes[size, uses] = IndexStage(self.work, uses, self.collection(size))
             if (wider := self._wider(name)) is not None:
                 stage.after = (self._index(size, wider),)
         return self._indexes[size, uses]

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # Seconds that a thousand documents take on one core, roughly.
 _STORING, _INDEXING, _PARSING, _ENCODING, _SEARCHING = 0.3, 0.3, 70.0, 1.5, 5.0
+_READING = 5.0
+_DOCUMENTS, _QUERIES = 43_000, 1_200
 _SPACY_KINDS = {"lemmas", "nps", "deps", "ners", "keywords"}
 _RANK_CONSTANT = 60.0
 _FUSING_K = 20
@@ -52,6 +54,12 @@ class CollectionStage(NoteStage):
             "settings": settings,
         }
         super().__init__(work, size, inputs)
+        self.expected = _READING + self.count / 1000 * _STORING
+
+    @property
+    def count(self) -> int:
+        """How many documents there will be, at a guess where nobody has counted."""
+        return self.source.size or _DOCUMENTS
 
     @property
     def note_path(self) -> Path:
@@ -105,13 +113,13 @@ class IndexStage(NoteStage):
 
     kind = "index"
 
-    def __init__(self, work: Path, name: str, collection: CollectionStage, documents: int) -> None:
+    def __init__(self, work: Path, name: str, collection: CollectionStage) -> None:
         self.name = name
         self.collection = collection
         super().__init__(
             work, f"{name}, {collection.subject}", {"representation": name}, (collection,)
         )
-        self.expected = documents / 1000 * (_INDEXING + preparation_cost(name))
+        self.expected = collection.count / 1000 * (_INDEXING + preparation_cost(name))
 
     def is_done(self) -> bool:
         """Whether the collection that is there now was indexed."""
@@ -137,9 +145,7 @@ class NeighbourStage(Stage):
     kind = "neighbours"
     _suffix = ".npz"
 
-    def __init__(
-        self, work: Path, index: IndexStage, split: str, source: Source, k: int, documents: int
-    ) -> None:
+    def __init__(self, work: Path, index: IndexStage, split: str, source: Source, k: int) -> None:
         self.index = index
         self.source = source
         self.k = k
@@ -150,7 +156,9 @@ class NeighbourStage(Stage):
             "k": k,
         }
         super().__init__(work, f"{split} by {index.subject}", inputs, (index.collection, index))
-        self.expected = documents / 1000 * (_SEARCHING + preparation_cost(index.name))
+        self.expected = (
+            (source.size or _QUERIES) / 1000 * (_SEARCHING + preparation_cost(index.name))
+        )
 
     def is_done(self) -> bool:
         """Whether they were found in the collection that is there now."""
