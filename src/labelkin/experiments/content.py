@@ -17,8 +17,8 @@ _DESCRIPTIONS = {
     "paper's",
     "autoencoders": "Label autoencoders at their best k and weighting: bars are ours, hollow "
     "diamonds the paper's",
-    "scaling": "MiF against the size of the collection: points are measured, lines are fitted, "
-    "hollow diamonds the paper's",
+    "scaling": "MiF against the size of the collection: points are measured, lines are fitted "
+    "(dashed and dotted: two extrapolations), hollow marks are the paper's",
 }
 
 

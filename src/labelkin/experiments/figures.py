@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from labelkin.atomic import atomic_file
 from labelkin.exceptions import MissingExtraError
+from labelkin.experiments.cases import cut_text
 from labelkin.experiments.content import growth
 from labelkin.experiments.outcome import Line, Outcome
 from labelkin.experiments.published import best_published
@@ -26,6 +28,7 @@ _PAPER: dict[str, Any] = {
     "label": "paper",
     "zorder": 5,
 }
+_MARKERS = "osv^"
 _DPI = 160
 _LABELLED = ("MiF", "MiP", "MiR")
 _OVERVIEW = ("MiF", "P@5", "nDCG@10")
@@ -50,85 +53,79 @@ def draw_figures(outcome: Outcome, sizes: dict[int, int], folder: Path) -> list[
 
 def _representations(outcome: Outcome) -> Any | None:
     """Bars over representations, for basic k-NN at the k that was chosen."""
-    grid = outcome.grid
-    if len(grid.collection.sizes) > 1:
-        return None
-    tables = [table for table in grid.tables if table.method == "knn"]
+    tables = [table for table in outcome.grid.tables if table.method == "knn"]
     lines = [line for table in tables for line in outcome.choices(table.name)]
-    if len(lines) < 2:
-        return None
-    measures = [m for m in _OVERVIEW if m in grid.measures] or grid.measures[:3]
-    figure = _figure(8.0, 3.6)
-    panels = figure.subplots(1, len(measures), sharey=True)
-    places = np.arange(len(lines))
-    for axes, measure in zip(np.atleast_1d(panels), measures, strict=True):
-        _bars(axes, places, lines, grid.report_on, measure)
-        papers = [_paper_at_best(outcome, line, measure) for line in lines]
-        _paper_marks(axes, places, papers)
-        axes.set_title(measure, fontsize=11)
-        axes.set_xlim(0, None)
-    first = np.atleast_1d(panels)[0]
-    first.set_yticks(places, [outcome.named(line) for line in lines])
-    first.invert_yaxis()
-    _finish(figure, panels)
-    return figure
+    names = [outcome.named(line) for line in lines]
+    return _bar_chart(outcome, names, lines, _OVERVIEW, 0.45)
 
 
 def _autoencoders(outcome: Outcome) -> Any | None:
     """MiF, MiP and MiR of each label autoencoder, threshold and representation."""
-    grid = outcome.grid
-    chosen: list[tuple[str, Line]] = []
-    if len(grid.collection.sizes) > 1:
-        return None
-    for table in grid.tables:
+    names, lines = [], []
+    for table in outcome.grid.tables:
         if table.paper and table.method != "knn":
-            for name in table.representations:
-                for cut in table.cuts:
-                    text = "" if cut == "count" else f"{cut:.2f}"
-                    line = outcome.best(outcome.of(table.name, representation=name, threshold=text))
-                    chosen.append((f"{table.name} {text} {outcome.named(line)}", line))
-    if not chosen:
+            for representation, cut in product(table.representations, table.cuts):
+                text = "" if cut == "count" else cut_text(cut)
+                same = outcome.of(table.name, representation=representation, threshold=text)
+                lines.append(outcome.best(same))
+                names.append(f"{table.name} {text} {outcome.named(lines[-1])}")
+    return _bar_chart(outcome, names, lines, _LABELLED, 0.38)
+
+
+def _bar_chart(
+    outcome: Outcome,
+    names: Sequence[str],
+    lines: Sequence[Line],
+    measures: Sequence[str],
+    inches: float,
+) -> Any | None:
+    """A panel for each measure, bars for each row and split; `inches` is the height of a row."""
+    grid = outcome.grid
+    shown = [measure for measure in measures if measure in grid.measures]
+    if len(grid.collection.sizes) > 1 or len(lines) < 2 or not shown:
         return None
-    measures = [m for m in _LABELLED if m in grid.measures] or grid.measures[:3]
-    lines = [line for _, line in chosen]
-    figure = _figure(8.0, 1.2 + 0.36 * len(lines))
-    panels = figure.subplots(1, len(measures), sharey=True)
+    figure = _figure(8.0, 0.9 + inches * len(lines))
+    panels = np.atleast_1d(figure.subplots(1, len(shown), sharey=True))
     places = np.arange(len(lines))
-    for axes, measure in zip(np.atleast_1d(panels), measures, strict=True):
+    for axes, measure in zip(panels, shown, strict=True):
         _bars(axes, places, lines, grid.report_on, measure)
         _paper_marks(axes, places, [_paper_at_best(outcome, line, measure) for line in lines])
         axes.set_title(measure, fontsize=11)
         axes.set_xlim(0, None)
-    first = np.atleast_1d(panels)[0]
-    first.set_yticks(places, [name for name, _ in chosen])
-    first.invert_yaxis()
+    panels[0].set_yticks(places, names)
+    panels[0].invert_yaxis()
     _finish(figure, panels)
     return figure
 
 
 def _scaling(outcome: Outcome, sizes: dict[int, int]) -> Any | None:
-    """Points that were measured, the better curve through them, and the paper's values."""
+    """Points that were measured, curves through them, and the paper's values.
+
+    The curve that foretold the largest size better is dashed where it extrapolates, the other
+    dotted.
+    """
     grid = outcome.grid
     if grid.scaling is None:
         return None
     figure = _figure(8.0, 3.8)
     panels = np.atleast_1d(figure.subplots(1, len(grid.report_on), sharey=True))
-    measured = max(sizes.values())
+    smallest, measured = min(sizes.values()), max(sizes.values())
+    near = np.geomspace(smallest, measured, 50)
+    far = np.geomspace(measured, grid.scaling.documents, 50)
     for axes, split in zip(panels, grid.report_on, strict=True):
-        for (table, paper), colour, marker in zip(
-            grid.scaling.tables.items(), _COLOURS, "osv^", strict=False
+        for (table, wanted), colour, marker in zip(
+            grid.scaling.tables.items(), _COLOURS, _MARKERS, strict=False
         ):
             points = growth(outcome, table, split, sizes)
-            axes.plot(*zip(*points, strict=True), marker, color=colour, label=table, zorder=4)
-            curve = fit(*zip(*points, strict=True))[0].curve
-            near = np.geomspace(min(sizes.values()), measured, 50)
-            far = np.geomspace(measured, grid.scaling.documents, 50)
-            axes.plot(near, curve.at(near), "-", color=colour)
-            axes.plot(far, curve.at(far), "--", color=colour, alpha=0.8)
-            value = best_published(grid.choose_by, **paper)[grid.choose_by]
-            mark = {**_PAPER, "marker": {"o": "o", "s": "s", "v": "v"}.get(marker, "D")}
-            mark |= {"markeredgecolor": colour, "label": f"{table}, paper", "markersize": 7}
-            axes.plot([grid.scaling.documents], [value], **mark)
+            look = {"color": colour, "zorder": 4}
+            axes.plot(*zip(*points, strict=True), marker, label=table, **look)
+            better, other = (found.curve for found in fit(*zip(*points, strict=True)))
+            axes.plot(near, better.at(near), "-", linewidth=1.2, **look)
+            axes.plot(far, better.at(far), "--", linewidth=1.2, **look)
+            axes.plot(far, other.at(far), ":", linewidth=1.2, **look)
+            value = best_published(grid.choose_by, **wanted)[grid.choose_by]
+            mark = {"marker": marker, "markeredgecolor": colour, "label": f"{table}, paper"}
+            axes.plot([grid.scaling.documents], [value], **{**_PAPER, **mark})
         axes.set_xscale("log")
         axes.set_title(split, fontsize=11)
         axes.set_xlabel("documents to learn from")
@@ -183,7 +180,7 @@ def _paper_at_best(outcome: Outcome, line: Line, measure: str) -> float | None:
 def _finish(figure: Any, panels: Any) -> None:
     """One legend below, and no more lines than needed."""
     entries: dict[str, Any] = {}
-    for axes in np.atleast_1d(panels):
+    for axes in panels:
         axes.spines[["top", "right"]].set_visible(False)
         axes.tick_params(labelsize=9)
         handles, names = axes.get_legend_handles_labels()
