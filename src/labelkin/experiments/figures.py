@@ -30,6 +30,8 @@ _PAPER: dict[str, Any] = {
 }
 _MARKERS = "osv^"
 _DPI = 160
+# A bar that is shorter does not hold its own value.
+_NARROW = 0.12
 _LABELLED = ("MiF", "MiP", "MiR")
 _OVERVIEW = ("MiF", "P@5", "nDCG@10")
 
@@ -150,15 +152,13 @@ def _bars(
     for number, split in enumerate(splits):
         offset = (number - (len(splits) - 1) / 2) * height
         values = [line.values[split][measure] for line in lines]
-        bars = axes.barh(
-            places + offset, values, height * 0.92, color=_COLOURS[number], label=split
-        )
-        inside = [f"{value:.3f}" if value > 0.1 else "" for value in values]
-        dark = _COLOURS[number] == _COLOURS[0]
-        axes.bar_label(
-            bars, inside, label_type="edge", padding=-26, fontsize=6.5,
-            color="white" if dark else "black",
-        )  # fmt: skip
+        axes.barh(places + offset, values, height * 0.92, color=_COLOURS[number], label=split)
+        colour = "white" if number == 0 else "black"
+        for place, value in zip(places + offset, values, strict=True):
+            axes.annotate(
+                f"{value:.3f}", (0, place), (3, 0), textcoords="offset points", va="center",
+                fontsize=6.5, color=colour if value > _NARROW else "black",
+            )  # fmt: skip
 
 
 def _paper_marks(axes: Any, places: Any, values: Sequence[float | None]) -> None:
