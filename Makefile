@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench soak clean
+.PHONY: help demo test check format bench experiment soak clean
 
 help:  ## List the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -57,6 +57,9 @@ bench: $(VENV)/.bench  ## Measure speed and size; results go to results/
 	$(BIN)/python benchmarks/label_ae.py
 	$(BIN)/python benchmarks/representations.py
 	$(BIN)/python benchmarks/multilingual.py
+
+experiment: $(VENV)/.test  ## The paper's tables from a small part of ../shared/data, in minutes
+	$(BIN)/labelkin experiment run paper --quick
 
 soak: $(VENV)/.test  ## Hundreds of kills and other long tests
 	$(BIN)/pytest -m soak

@@ -26,6 +26,7 @@ _HOMES = {
     "eval": ("evaluation", "evaluate"),
     "score": ("evaluation", "score"),
     "compare-representations": ("compare", "compare_representations"),
+    "experiment": ("experiment", "app"),
     "demo": ("demo", "demo"),
     "vocab": ("vocab", "app"),
     "corpus": ("corpus", "app"),

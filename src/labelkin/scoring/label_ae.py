@@ -45,17 +45,24 @@ Floats = npt.NDArray[np.float32]
 
 
 class LabelAe:
-    """Ranks labels by decoding averages, for one state of a collection."""
+    """Ranks labels by decoding averages, for one state of a collection.
+
+    The model is the collection's own, or the one in `folder`.
+    """
 
     def __init__(
-        self, collection: Collection, settings: ScorerSettings, votes: Knn | None = None
+        self,
+        collection: Collection,
+        settings: ScorerSettings,
+        votes: Knn | None = None,
+        folder: Path | None = None,
     ) -> None:
         # Weights, counts and what may be suggested are the same as for votes.
         self._votes = Knn(collection, settings) if votes is None else votes.changed(settings)
-        self.model = LabelModel(model_folder(collection))
+        self.model = LabelModel(folder or model_folder(collection))
         self.columns = _matched(collection, self.model)
-        folder = LatentFolder(collection, self.model, self.columns)
-        self._latents = folder.open(self._votes.label_sets)
+        latents = LatentFolder(collection, self.model, self.columns)
+        self._latents = latents.open(self._votes.label_sets)
         self._targets = self.columns.columns.copy()
         if self._votes.policy is not None:
             known = self._targets >= 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +32,12 @@ class _Pair:
             decoded, votes = self.label_ae.rank(queries), self.knn.rank(queries)
             self._last = (queries, decoded, votes)
         return self._last[1:]
+
+    def sharing(self, other: _Pair) -> Self:
+        """The same, with what another pair that differs in its cuts only has found already."""
+        same = copy(self)
+        same._last = other._last
+        return same
 
     def suggestions(self, queries: Queries, given: Ranking) -> list[list[Suggestion]]:
         """The given labels with the neighbours that carry them.

@@ -28,6 +28,11 @@ class Queries:
         return Queries(self.documents[part], self.neighbours[part])
 
     @classmethod
+    def unread(cls, neighbours: Neighbours) -> Queries:
+        """Neighbours of documents whose texts nobody looks at."""
+        return cls([Document(name, "") for name in neighbours.ids], neighbours)
+
+    @classmethod
     def alone(cls, documents: Sequence[Document]) -> Queries:
         """Documents whose neighbours nobody looks at."""
         return cls(documents, Neighbours.nobody([document.id for document in documents]))

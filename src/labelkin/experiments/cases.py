@@ -1,0 +1,100 @@
+"""Cases: single settings to measure, and the rows of tables that they make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+from labelkin.experiments.grid import Cut, Grid, TablePart
+from labelkin.neighbours.neighbours import Distance
+from labelkin.scoring.settings import MethodName
+from labelkin.scoring.votes import Weighting
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Cases that share neighbours and one decoding of them; without a model, votes only."""
+
+    size: int
+    representation: str
+    k: int
+    model: str = ""
+    weighting: Weighting = "majority"
+    distance: Distance = "self"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A method and its cut; `share` is the autoencoder's in `mix-ranked`."""
+
+    method: MethodName
+    cut: Cut
+    share: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """A name that tells all."""
+        share = f", share {self.share:g}" if self.method == "mix-ranked" else ""
+        return f"{self.method}, {cut_text(self.cut)}{share}"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of a table."""
+
+    table: str
+    group: Group
+    cell: Cell
+
+    @property
+    def block(self) -> tuple[str, int, str, str, str, str, str]:
+        """What the rows have in common among which the best k is looked for."""
+        group, cell = self.group, self.cell
+        share = f"{cell.share:g}" if cell.method == "mix-ranked" else ""
+        return (
+            self.table,
+            group.size,
+            group.representation,
+            cut_text(cell.cut),
+            share,
+            group.weighting,
+            group.distance,
+        )
+
+    @property
+    def threshold(self) -> str:
+        """The threshold as the paper writes it; nothing for a cut by count."""
+        return "" if self.cell.cut == "count" else cut_text(self.cell.cut)
+
+    @property
+    def weighting(self) -> str:
+        """How the average is weighted; nothing for plain votes."""
+        return "" if self.group.weighting == "majority" else self.group.weighting
+
+
+def cut_text(cut: Cut) -> str:
+    """`count`, or a threshold with two digits."""
+    return "count" if cut == "count" else f"{cut:.2f}"
+
+
+def rows_of(grid: Grid) -> list[Row]:
+    """All rows, table by table."""
+    return [row for table in grid.tables for size in grid.collection.sizes
+            for row in _rows(grid, table, size)]  # fmt: skip
+
+
+def _rows(grid: Grid, table: TablePart, size: int) -> Iterator[Row]:
+    combinations = product(
+        table.cuts, table.representations, table.weightings, table.distances, table.shares
+    )
+    for cut, representation, weighting, distance, share in combinations:
+        ks = set(table.ks or grid.ks)
+        ks |= {
+            one.k
+            for one in table.also
+            if (one.cut, one.representation, one.weighting) == (cut, representation, weighting)
+        }
+        for k in sorted(ks):
+            group = Group(size, representation, k, table.model, weighting, distance)
+            yield Row(table.name, group, Cell(table.method, cut, share))

@@ -1,0 +1,270 @@
+"""What a report says: the parts of its pages, made from an outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from labelkin.experiments.document import Cell, Comparison, Heading, Image, Paragraph, Part, Table
+from labelkin.experiments.grid import TablePart
+from labelkin.experiments.measurement import PREDICTED
+from labelkin.experiments.outcome import Line, Outcome
+from labelkin.experiments.published import PREDICTED_LABELS
+from labelkin.experiments.scaling import fit
+
+_DESCRIPTIONS = {
+    "representations": "Representations at their best k: bars are ours, hollow diamonds the "
+    "paper's",
+    "autoencoders": "Label autoencoders at their best k and weighting: bars are ours, hollow "
+    "diamonds the paper's",
+    "scaling": "MiF against the size of the collection: points are measured, lines are fitted "
+    "(dashed and dotted: two extrapolations), hollow marks are the paper's",
+}
+
+
+def opening(outcome: Outcome, facts: dict[str, Any]) -> Iterator[Part]:
+    """What this is, and how to read it."""
+    grid = outcome.grid
+    made = f"labelkin {facts['version']}"
+    if facts["commit"]:
+        made += f" (commit {facts['commit'][:12]})"
+    documents = ", ".join(f"{one['documents']:,}" for one in facts["collections"])
+    yield Heading(grid.title, 1)
+    yield Paragraph(
+        f"Made by `{facts['command']}` with {made} on Python {facts['python']}, "
+        f"{facts['cores']} cores, seed {grid.seed}. Documents to learn from: {documents}. "
+        "Each row of [results.csv](results.csv) names the record that it comes from, and "
+        "[provenance.json](provenance.json) says how each record was made."
+    )
+    if grid.name.endswith("-quick"):
+        yield Paragraph("A quick run on a small part of the data: its figures say nothing.")
+    yield Paragraph(
+        f"Choices (k, weighting and the like) are made on {grid.choose_on} by {grid.choose_by}; "
+        f"the figures to report are those of {' and '.join(grid.report_on)}. P@k and nDCG@k look "
+        "at the headings that are given out, not at the ranking before the cut, as the paper's do."
+    )
+    stand_ins = {part.stand_in for part in grid.representations.values() if part.stand_in}
+    if stand_ins:
+        named = ", ".join(
+            f"`{name}` ({part.stand_in})"
+            for name, part in grid.representations.items()
+            if part.stand_in
+        )
+        yield Paragraph(f"Not what the paper had, and marked with *: {named}.")
+
+
+def figures(names: Sequence[str]) -> Iterator[Part]:
+    """The figures that were drawn."""
+    for name in names:
+        yield Image(name, _DESCRIPTIONS[name])
+
+
+def choices(outcome: Outcome) -> Iterator[Part]:
+    """The chosen row of each table and representation, with intervals and tests."""
+    grid = outcome.grid
+    measure, samples = grid.choose_by, f"{grid.details.samples:,}"
+    yield Heading("The best of each")
+    text = (
+        f"Chosen on {grid.choose_on}. In brackets the 95 % interval of a bootstrap over documents "
+        f"({samples} samples)."
+    )
+    if grid.details.baseline:
+        text += (
+            f" p: paired randomisation against the best of `{grid.details.baseline}` by the same "
+            f"neighbours ({samples} samples), whose difference is beside it. The paper's best is "
+            "that of the same table and representation."
+        )
+    yield Paragraph(text)
+    header = ["table", "representation", "chosen", "paper", grid.choose_on]
+    for split in grid.report_on:
+        header += [split, "against baseline", "p", "headings given"]
+    rows = []
+    for table in grid.tables:
+        for line in outcome.choices(table.name):
+            details = outcome.details_of(line)["splits"]
+            papers = [
+                other.paper[measure]
+                for other in outcome.of(table.name, representation=line.row.group.representation)
+                if measure in other.paper
+            ]
+            row = [
+                _table_name(table, line, outcome),
+                outcome.named(line),
+                line.settings,
+                f"{max(papers):.4f}" if papers else "",
+                f"{line.values[grid.choose_on][measure]:.4f}",
+            ]
+            for split in grid.report_on:
+                low, high = details[split]["interval"]
+                row += [
+                    f"{line.values[split][measure]:.4f} [{low:.4f}, {high:.4f}]",
+                    _signed(details[split].get("difference")),
+                    f"{details[split]['p']:.3f}" if "p" in details[split] else "",
+                    f"{line.values[split][PREDICTED]:.2f}",
+                ]
+            rows.append(row)
+    yield Table(header, rows, numbers=3)
+
+
+def training(facts: dict[str, Any]) -> Iterator[Part]:
+    """How far the label autoencoders came."""
+    if not facts["models"]:
+        return
+    yield Heading("Training")
+    yield Paragraph(
+        "Reconstruction: MiF at 0.5 of label sets kept aside. A loss is still falling where that "
+        "of the last epoch is the lowest."
+    )
+    header = ["model", "documents", "layers", "parameters", "epochs", "best", "minutes",
+              "stopped by", "reconstruction", "loss", "validation loss"]  # fmt: skip
+    rows = [
+        [
+            model["name"],
+            f"{model['documents'] + model['held_out']:,}",
+            model["layers"],
+            f"{model['parameters'] / 1e6:.1f} M",
+            str(model["epochs"]),
+            str(model["best_epoch"]),
+            f"{model['seconds'] / 60:.1f}",
+            model["stopped_by"],
+            f"{model['reconstruction_MiF']:.4f}",
+            *(_fall(model, loss) for loss in ("loss", "validation_loss")),
+        ]
+        for model in facts["models"]
+    ]
+    yield Table(header, rows)
+
+
+def labels_given(outcome: Outcome) -> Iterator[Part]:
+    """The average number of headings, which the paper discusses."""
+    grid = outcome.grid
+    rows: list[list[Cell]] = []
+    for known in PREDICTED_LABELS:
+        for table in grid.tables:
+            if table.paper != known.table:
+                continue
+            lines = outcome.of(
+                table.name, representation=known.representation, threshold=known.threshold
+            )
+            if lines:
+                best = outcome.best(lines)
+                name = f"{table.name}, {known.threshold}" if known.threshold else table.name
+                rows.append(
+                    [
+                        name,
+                        outcome.named(best),
+                        best.settings,
+                        *(
+                            Comparison(best.values[split][PREDICTED], known.labels, digits=2)
+                            for split in grid.splits
+                        ),
+                    ]
+                )
+    if rows:
+        yield Heading("How many headings are given")
+        yield Paragraph(
+            "Headings a document on average: the paper's / ours (difference). The paper does not "
+            f"say at which k; ours is the best on {grid.choose_on}."
+        )
+        yield Table(["table", "representation", "chosen", *grid.splits], rows, numbers=3)
+
+
+def bands(outcome: Outcome) -> Iterator[Part]:
+    """The chosen rows by how frequent headings are."""
+    grid = outcome.grid
+    if not grid.details.bands:
+        return
+    names = [band.name for band in grid.details.bands]
+    yield Heading("Frequent and rare headings")
+    yield Paragraph(
+        f"{grid.choose_by} of the chosen rows over headings with so many training documents."
+    )
+    for split in grid.report_on:
+        rows = []
+        for table in grid.tables:
+            for line in outcome.choices(table.name):
+                found = outcome.details_of(line)["splits"][split]["bands"]
+                rows.append(
+                    [
+                        _table_name(table, line, outcome),
+                        outcome.named(line),
+                        *(f"{found[name]:.4f}" for name in names),
+                    ]
+                )
+        yield Heading(f"By frequency, {split}", 3)
+        yield Table(["table", "representation", *names], rows, numbers=2)
+
+
+def fusions(facts: dict[str, Any]) -> Iterator[Part]:
+    """How neighbours were fused."""
+    for fusion in facts["fusions"]:
+        weights = ", ".join(f"{weight:g}" for weight in fusion["weights"])
+        yield Paragraph(
+            f"`{fusion['representation']}` is fused by {fusion['method']} with the weights "
+            f"{weights}."
+        )
+
+
+def scaling(outcome: Outcome, papers: dict[str, float], sizes: dict[int, int]) -> Iterator[Part]:
+    """MiF against size, both curves, and where they lead."""
+    part = outcome.grid.scaling
+    if part is None:
+        return
+    measure = outcome.grid.choose_by
+    yield Heading("Growth")
+    yield Paragraph(
+        f"{measure} of the row chosen for each size. Two curves are fitted; the first named "
+        "foretold the largest collection better from the smaller ones. What they say of "
+        f"{part.documents:,} documents is an extrapolation over two orders of magnitude and more, "
+        "not a measurement."
+    )
+    for split in outcome.grid.report_on:
+        yield Heading(f"Growth, {split}", 3)
+        counts = [f"{sizes[size]:,}" for size in outcome.grid.collection.sizes]
+        header = ["table", *counts, "curve", "off the largest by", f"at {part.documents:,}",
+                  "paper"]  # fmt: skip
+        rows: list[list[Cell]] = []
+        for table in part.tables:
+            points = growth(outcome, table, split, sizes)
+            values = [f"{value:.4f}" for _, value in points]
+            for number, found in enumerate(fit(*zip(*points, strict=True))):
+                rows.append(
+                    [
+                        table if number == 0 else "",
+                        *(values if number == 0 else [""] * len(values)),
+                        f"{found.curve.name}: {found.curve.formula}",
+                        _signed(found.held_out_error),
+                        f"{found.curve.at([part.documents])[0]:.3f}",
+                        f"{papers[table]:.4f}" if number == 0 else "",
+                    ]
+                )
+        yield Table(header, rows)
+
+
+def growth(
+    outcome: Outcome, table: str, split: str, sizes: dict[int, int]
+) -> list[tuple[int, float]]:
+    """Documents in the collection and the measure of the chosen row."""
+    measure = outcome.grid.choose_by
+    return [
+        (sizes[line.row.group.size], line.values[split][measure]) for line in outcome.choices(table)
+    ]
+
+
+def _table_name(table: TablePart, line: Line, outcome: Outcome) -> str:
+    if len(outcome.grid.collection.sizes) == 1:
+        return table.name
+    size = line.row.group.size
+    return f"{table.name}, {f'{size:,}' if size else 'all'} documents"
+
+
+def _signed(value: float | None) -> str:
+    return "" if value is None else f"{value:+.4f}".replace("-", "−")
+
+
+def _fall(model: dict[str, Any], loss: str) -> str:
+    course = model[f"{loss}_by_epoch"]
+    if not course:
+        return ""
+    state = "still falling" if model[f"{loss}_still_falling"] else "not falling any more"
+    return f"{course[-1]:.2f}, {state}"

@@ -1,0 +1,308 @@
+"""Grids: the experiments to run, as a TOML file says.
+
+A grid names a collection and the splits to measure on, representations, label
+autoencoders, and tables whose rows are all combinations of what they list.
+`[quick]` is a smaller version of the same, for `--quick`. A grid that `extends`
+another says only what is different.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import Field, ValidationError, model_validator
+
+from labelkin.exceptions import ConfigError
+from labelkin.neighbours.neighbours import Distance
+from labelkin.scoring.settings import MethodName
+from labelkin.scoring.votes import Weighting
+from labelkin.store.config import Config, Section, TrainingSection
+
+Cut = float | Literal["count"]
+
+_GRIDS = files("labelkin.experiments").joinpath("grids")
+
+
+class CollectionPart(Section):
+    """Files, below the data folder; of `sizes` other than 0, that many documents are drawn.
+
+    `settings` are changes of the collection's labelkin.toml, section by section.
+    """
+
+    vocabulary: str
+    documents: list[str] = Field(min_length=1)
+    language: str = "auto"
+    sizes: list[int] = Field(default=[0], min_length=1)
+    settings: dict[str, dict[str, Any]] = Field(default={})
+
+    @model_validator(mode="after")
+    def _known_settings(self) -> Self:
+        Config.model_validate(self.settings)
+        return self
+
+
+class RepresentationPart(Section):
+    """What finds neighbours: a representation by name, or others of the grid fused.
+
+    `stand_in` says what it replaces where it is not what the paper has.
+    """
+
+    uses: str = ""
+    fuses: list[str] = Field(default=[])
+    stand_in: str = ""
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if bool(self.uses) == bool(self.fuses):
+            raise ValueError("give either `uses` or `fuses`")
+        return self
+
+
+class ModelPart(TrainingSection):
+    """A label autoencoder: the keys of labelkin.toml's [training], and a limit of time.
+
+    Collections of the sizes in `epochs_by_size` get so many epochs, however long they take.
+    """
+
+    minutes: float = Field(default=0.0, ge=0.0)
+    epochs_by_size: dict[str, int] = Field(default={})
+
+
+class SinglePart(Section):
+    """A row besides the combinations of a table."""
+
+    representation: str
+    weighting: Weighting = "majority"
+    cut: Cut = "count"
+    k: int
+
+
+class TablePart(Section):
+    """Rows: all combinations of what is listed. `paper` is the paper's table to compare with."""
+
+    name: str
+    title: str
+    method: MethodName
+    representations: list[str] = Field(min_length=1)
+    model: str = ""
+    weightings: list[Weighting] = Field(default=["majority"])
+    distances: list[Distance] = Field(default=["self"])
+    cuts: list[Cut] = Field(default=["count"])
+    shares: list[float] = Field(default=[0.0])
+    ks: list[int] = Field(default=[])
+    also: list[SinglePart] = Field(default=[])
+    paper: str = ""
+    note: str = ""
+
+
+class BandPart(Section):
+    """Headings with so many training documents."""
+
+    name: str
+    minimum: int = 0
+    maximum: int | None = None
+
+
+class DetailsPart(Section):
+    """What is found out about the best rows only; they are compared with a table's best."""
+
+    baseline: str = ""
+    samples: int = Field(default=1000, ge=1)
+    bands: list[BandPart] = Field(default=[])
+
+
+class ScalingPart(Section):
+    """MiF against the size of the collection: the lines, and the paper's size."""
+
+    documents: int
+    tables: dict[str, dict[str, str]]
+
+
+class QuickPart(Section):
+    """The smaller version."""
+
+    sizes: list[int] = Field(min_length=1)
+    split_documents: int = Field(ge=1)
+    minutes: float = Field(gt=0.0)
+
+
+class Grid(Section):
+    """One experiment."""
+
+    name: str = ""
+    title: str
+    seed: int = 0
+    collection: CollectionPart
+    splits: dict[str, str] = Field(min_length=1)
+    split_documents: int = Field(default=0, ge=0)
+    choose_on: str
+    choose_by: str = "MiF"
+    report_on: list[str] = Field(min_length=1)
+    measures: list[str] = Field(min_length=1)
+    ks: list[int] = Field(min_length=1)
+    representations: dict[str, RepresentationPart]
+    models: dict[str, ModelPart] = Field(default={})
+    tables: list[TablePart] = Field(min_length=1)
+    details: DetailsPart = DetailsPart()
+    scaling: ScalingPart | None = None
+    quick: QuickPart | None = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        for problem in _problems(self):
+            raise ValueError(problem)
+        return self
+
+    @property
+    def deepest(self) -> int:
+        """The largest k of any row."""
+        own = (k for table in self.tables for k in [*table.ks, *(one.k for one in table.also)])
+        return max([*self.ks, *own])
+
+    def table(self, name: str) -> TablePart:
+        """The table of this name."""
+        return next(table for table in self.tables if table.name == name)
+
+    def limits(self, model: str, size: int) -> tuple[int, float]:
+        """How many epochs and minutes a model may train on a collection of this size."""
+        part = self.models[model]
+        if str(size) in part.epochs_by_size:
+            return part.epochs_by_size[str(size)], 0.0
+        return part.epochs, part.minutes
+
+    def reduced(self) -> Grid:
+        """The smaller version that `[quick]` describes."""
+        if self.quick is None:
+            raise ConfigError(f"the grid {self.name!r} has no [quick]; run it without --quick")
+        limits = {"minutes": self.quick.minutes, "epochs_by_size": {}}
+        return self.model_copy(
+            update={
+                "name": f"{self.name}-quick",
+                "collection": self.collection.model_copy(update={"sizes": self.quick.sizes}),
+                "split_documents": self.quick.split_documents,
+                "models": {
+                    name: model.model_copy(update=limits) for name, model in self.models.items()
+                },
+            }
+        )
+
+
+def shipped_grids() -> list[str]:
+    """The names of the grids that come with labelkin."""
+    return sorted(Path(entry.name).stem for entry in _GRIDS.iterdir())
+
+
+def read_grid(source: str, *, quick: bool = False) -> Grid:
+    """The grid of a shipped name or in a TOML file."""
+    table = _read_table(source, ())
+    # What a grid takes over and has no use for is left out by an empty name.
+    splits = table.get("splits")
+    if isinstance(splits, dict):
+        table["splits"] = {name: file for name, file in splits.items() if file != ""}
+    try:
+        grid = Grid.model_validate({"name": Path(source).stem, **table})
+    except ValidationError as error:
+        raise ConfigError(f"{source}: {_explained(error.errors()[0])}") from error
+    return grid.reduced() if quick else grid
+
+
+def _read_table(source: str, seen: tuple[str, ...]) -> dict[str, Any]:
+    """The content of a grid's file over that of the grid which it extends."""
+    path = Path(source)
+    if source in seen:
+        raise ConfigError(f"{source}: the grid extends itself")
+    if path.suffix == ".toml":
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise ConfigError(f"{source}: {error.strerror}") from error
+    elif source in shipped_grids():
+        content = _GRIDS.joinpath(f"{source}.toml").read_bytes()
+    else:
+        raise ConfigError(
+            f"no grid {source!r}; shipped are {', '.join(shipped_grids())}, "
+            "others are given as a .toml file"
+        )
+    try:
+        table = tomllib.loads(content.decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{source}: not valid TOML: {error}") from error
+    base = table.pop("extends", None)
+    if base is None:
+        return table
+    if Path(str(base)).suffix == ".toml":
+        base = path.parent / str(base)
+    return _merged(_read_table(str(base), (*seen, source)), table)
+
+
+def _merged(base: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """`base` with the changes; tables are merged, all else is replaced."""
+    merged = dict(base)
+    for key, value in changes.items():
+        known = merged.get(key)
+        both = isinstance(known, dict) and isinstance(value, dict)
+        merged[key] = _merged(known or {}, value) if both else value
+    return merged
+
+
+def _problems(grid: Grid) -> Iterator[str]:
+    """What the parts of a grid say of each other that is not so."""
+    for split in [grid.choose_on, *grid.report_on]:
+        yield from _unknown("split", split, grid.splits)
+    for name, part in grid.representations.items():
+        for other in part.fuses:
+            yield from _unknown("representation", other, grid.representations)
+            if other in grid.representations and grid.representations[other].fuses:
+                yield f"{name!r} fuses {other!r}, which is fused itself"
+    names = [table.name for table in grid.tables]
+    if len(set(names)) < len(names):
+        yield f"two tables are called {max(names, key=names.count)!r}"
+    for table in grid.tables:
+        for name in [*table.representations, *(one.representation for one in table.also)]:
+            yield from _unknown("representation", name, grid.representations)
+        if table.method == "knn" and table.model:
+            yield f"the table {table.name!r} is of knn, which takes no model"
+        elif table.method != "knn":
+            yield from _unknown("model", table.model, grid.models)
+    if grid.details.baseline:
+        yield from _unknown("table", grid.details.baseline, names)
+    if grid.choose_by not in grid.measures:
+        yield f"choose_by is {grid.choose_by!r}, which is not among the measures"
+    for name in grid.scaling.tables if grid.scaling else ():
+        yield from _unknown("table", name, names)
+
+
+def _unknown(what: str, name: str, known: Iterable[str]) -> Iterator[str]:
+    if name not in known:
+        yield f"no {what} {name!r} in the grid; there are {', '.join(known) or 'none'}"
+
+
+def _explained(error: Mapping[str, Any]) -> str:
+    place = ".".join(str(part) for part in error["loc"])
+    if error["type"] == "value_error":
+        message = str(error["ctx"]["error"])
+        return f"{place}: {message}" if place else message
+    if error["type"] == "missing":
+        return f"{place} is missing"
+    if error["type"] == "extra_forbidden":
+        close = difflib.get_close_matches(str(error["loc"][-1]), _KEYS, n=1)
+        return f"unknown key {place!r}" + (f"; did you mean {close[0]!r}?" if close else "")
+    message = str(error["msg"])
+    return f"{place} = {error['input']!r}: {message[0].lower()}{message[1:]}"
+
+
+_KEYS = sorted(
+    {
+        key
+        for part in (
+            Grid, CollectionPart, RepresentationPart, ModelPart, SinglePart, TablePart, BandPart,
+            DetailsPart, ScalingPart, QuickPart,
+        )
+        for key in part.model_fields
+    }
+)  # fmt: skip

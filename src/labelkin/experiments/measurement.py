@@ -1,0 +1,234 @@
+"""Stages that measure: the rows of tables, and what is found out about the best of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from labelkin.evaluate import (
+    Band,
+    Evaluation,
+    bootstrap_interval,
+    evaluate,
+    evaluate_bands,
+    paired_test,
+    parse_measure,
+)
+from labelkin.experiments.cases import Cell, Group, Row
+from labelkin.experiments.stage import NoteStage, Progress
+from labelkin.scoring.mix import Mix, MixRanked
+from labelkin.scoring.queries import Queries
+from labelkin.scoring.settings import MixSettings
+
+if TYPE_CHECKING:
+    from labelkin.experiments.models import ModelStage
+    from labelkin.experiments.preparation import (
+        CollectionStage,
+        FusedStage,
+        NeighbourStage,
+    )
+    from labelkin.experiments.workshop import Workshop
+    from labelkin.neighbours.neighbours import Neighbours
+    from labelkin.scoring.cut import CountScheme
+    from labelkin.scoring.knn import Knn
+    from labelkin.scoring.label_ae import LabelAe
+    from labelkin.scoring.ranking import Ranking
+
+# The mean number of predicted labels is measured beside whatever a grid asks for.
+PREDICTED = "predicted"
+
+Values = dict[str, float]
+
+
+class Predictions:
+    """What the cells of a group give for one set of neighbours; it is decoded once."""
+
+    def __init__(
+        self, group: Group, neighbours: Neighbours, knn: Knn, label_ae: LabelAe | None
+    ) -> None:
+        self._queries = Queries.unread(neighbours)
+        self._knn = knn.changed(replace(knn.settings, k=group.k))
+        self._pair: Mix | None = None
+        if label_ae is not None:
+            changed = replace(
+                label_ae.settings, k=group.k, weighting=group.weighting, distance=group.distance
+            )
+            self._pair = Mix(self._knn, label_ae.changed(changed))
+
+    def of(self, cell: Cell) -> Ranking:
+        """The labels that are given out."""
+        count: CountScheme | None = "mean" if cell.cut == "count" else None
+        threshold = 0.0 if cell.cut == "count" else cell.cut
+        queries, pair = self._queries, self._pair
+        if cell.method == "knn":
+            knn = self._knn.changed(replace(self._knn.settings, count=count, threshold=threshold))
+            return knn.cut(queries, knn.rank(queries))
+        if pair is None:
+            raise ValueError(f"{cell.name} needs a label autoencoder")
+        decoded, _ = pair.parts(queries)
+        label_ae = pair.label_ae.changed(
+            replace(pair.label_ae.settings, count=count, threshold=threshold)
+        )
+        if cell.method == "label-ae":
+            return label_ae.cut(queries, decoded)
+        if cell.method == "mix":
+            mix = Mix(self._knn, label_ae).sharing(pair)
+            return mix.cut(queries, mix.rank(queries))
+        settings = MixSettings(cell.share, count, threshold)
+        ranked = MixRanked(self._knn, label_ae, settings).sharing(pair)
+        return ranked.cut(queries, ranked.rank(queries))
+
+
+class MeasureStage(NoteStage):
+    """The measures of a group's cells on every split.
+
+    Depth-limited measures look at the labels that are given out, not at the
+    ranking before the cut: in the paper P@10 falls as the threshold rises.
+    """
+
+    kind = "measures"
+
+    def __init__(
+        self,
+        work: Path,
+        group: Group,
+        collection: CollectionStage,
+        splits: Mapping[str, NeighbourStage | FusedStage],
+        model: ModelStage | None,
+        measures: Sequence[str],
+    ) -> None:
+        self.group = group
+        self.collection = collection
+        self.splits = dict(splits)
+        self.model = model
+        self.cells: dict[str, Cell] = {}
+        self.measures = tuple(parse_measure(name) for name in [*measures, PREDICTED])
+        named = [f"{group.representation}, k = {group.k}", collection.subject]
+        if model is not None:
+            kind = "" if group.distance == "self" else f" ({group.distance})"
+            named.insert(0, f"{group.model}, {group.weighting}{kind}")
+        needs = (collection, *self.splits.values(), *((model,) if model is not None else ()))
+        inputs = {**asdict(group), "splits": list(self.splits), "measures": list(measures)}
+        super().__init__(work, ", ".join(named), inputs, needs)
+        self.expected = 4.0 if model is None else 15.0
+
+    def want(self, cell: Cell) -> None:
+        """Have a cell measured too."""
+        self.cells[cell.name] = cell
+
+    def is_done(self) -> bool:
+        """Whether all wanted cells have been measured."""
+        return set(self.cells) <= set(self.note().get("cells", ()))
+
+    def values(self, cell: Cell) -> dict[str, Values]:
+        """What was measured, by split and measure."""
+        found: dict[str, Values] = self.note()["cells"][cell.name]
+        return found
+
+    def run(self, workshop: Workshop, progress: Progress) -> None:
+        """Measure the cells that are missing; others stay as they are."""
+        known: dict[str, Any] = self.note().get("cells", {})
+        missing = [cell for name, cell in self.cells.items() if name not in known]
+        found: dict[str, dict[str, Values]] = {cell.name: {} for cell in missing}
+        for number, split in enumerate(self.splits):
+            progress(number, len(self.splits), split)
+            predictions = self.predictions(workshop, split)
+            for cell in missing:
+                evaluation = self.evaluation(workshop, split, predictions.of(cell))
+                values = evaluate(evaluation, self.measures)
+                found[cell.name][split] = {name: round(v, 6) for name, v in values.items()}
+        self.write_note({"inputs": self.inputs, "cells": {**known, **found}})
+
+    def predictions(self, workshop: Workshop, split: str) -> Predictions:
+        """What can be predicted for a split."""
+        label_ae = None if self.model is None else workshop.label_ae(self.model)
+        near = workshop.neighbours(self.splits[split])
+        return Predictions(self.group, near, workshop.knn(self.collection), label_ae)
+
+    def evaluation(self, workshop: Workshop, split: str, given: Ranking) -> Evaluation:
+        """Predicted labels of a split beside the gold ones."""
+        gold = workshop.gold(self.collection, self.splits[split].source)
+        indexer = workshop.indexer(self.collection)
+        dropped = indexer.collection.tombstones(indexer.collection.generation())
+        frequencies = indexer.collection.label_sets().frequencies(gold.shape[1], dropped)
+        return Evaluation(gold, given, training_frequencies=frequencies)
+
+
+Candidates = Sequence[tuple[Row, MeasureStage]]
+
+
+class DetailStage(NoteStage):
+    """The best row of a table and representation: interval, test against a baseline, bands."""
+
+    kind = "details"
+
+    def __init__(
+        self,
+        work: Path,
+        candidates: Candidates,
+        baseline: Candidates,
+        choice: tuple[str, str],
+        samples: int,
+        bands: Sequence[Band],
+        seed: int,
+    ) -> None:
+        self.candidates = candidates
+        self.baseline = baseline
+        self.choice = choice
+        self.samples = samples
+        self.bands = tuple(bands)
+        self.seed = seed
+        row, stage = candidates[0]
+        stages = dict.fromkeys(stage for _, stage in [*candidates, *baseline])
+        inputs = {
+            "candidates": [[stage.fingerprint, row.cell.name] for row, stage in candidates],
+            "baseline": [[stage.fingerprint, row.cell.name] for row, stage in baseline],
+            "choice": choice,
+            "samples": samples,
+            "bands": [asdict(band) for band in bands],
+            "seed": seed,
+        }
+        subject = f"{row.table}, {row.group.representation}, {stage.collection.subject}"
+        super().__init__(work, subject, inputs, tuple(stages))
+        self.expected = 10.0
+
+    def run(self, workshop: Workshop, progress: Progress) -> None:
+        """Choose, predict again, and look closely."""
+        row, stage = best_of(self.candidates, *self.choice)
+        other = best_of(self.baseline, *self.choice) if self.baseline else None
+        measure = parse_measure(self.choice[1])
+        content: dict[str, Any] = {"row": _described(row)}
+        if other is not None:
+            content["baseline"] = _described(other[0])
+        content["splits"] = {}
+        for number, split in enumerate(stage.splits):
+            progress(number, len(stage.splits), split)
+            mine = stage.evaluation(
+                workshop, split, stage.predictions(workshop, split).of(row.cell)
+            )
+            interval = bootstrap_interval(measure, mine, self.samples, self.seed)
+            bands = evaluate_bands(mine, [measure], self.bands)
+            found: dict[str, Any] = {
+                "interval": [round(interval.low, 6), round(interval.high, 6)],
+                "bands": {name: round(values[measure.name], 6) for name, values in bands.items()},
+            }
+            if other is not None and other[0] != row:
+                theirs = other[1].evaluation(
+                    workshop, split, other[1].predictions(workshop, split).of(other[0].cell)
+                )
+                test = paired_test(measure, mine, theirs, self.samples, self.seed)
+                found["difference"] = round(test.difference, 6)
+                found["p"] = round(test.p_value, 4)
+            content["splits"][split] = found
+        self.write_note(content)
+
+
+def best_of(candidates: Candidates, split: str, measure: str) -> tuple[Row, MeasureStage]:
+    """The row that does best on a split; of equal ones the first."""
+    return max(candidates, key=lambda pair: pair[1].values(pair[0].cell)[split][measure])
+
+
+def _described(row: Row) -> dict[str, Any]:
+    return {"table": row.table, **asdict(row.group), **asdict(row.cell)}

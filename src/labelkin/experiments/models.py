@@ -1,0 +1,116 @@
+"""The stage that trains a label autoencoder."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from labelkin.exceptions import ModelError
+from labelkin.experiments.preparation import CollectionStage
+from labelkin.experiments.stage import Progress, Stage
+
+if TYPE_CHECKING:
+    from labelkin.experiments.workshop import Workshop
+    from labelkin.labels.model import ModelInfo
+    from labelkin.labels.training_settings import TrainingSettings
+
+
+# Seconds that an epoch takes for a thousand documents, roughly.
+_EPOCH = 2.0
+
+
+class ModelStage(Stage):
+    """A label autoencoder, in a model folder."""
+
+    kind = "model"
+    _suffix = ""
+
+    def __init__(
+        self, work: Path, name: str, settings: TrainingSettings, collection: CollectionStage
+    ) -> None:
+        self.name = name
+        self.settings = settings
+        self.collection = collection
+        subject = f"{name}, {collection.subject}"
+        super().__init__(work, subject, asdict(settings), (collection,))
+        self.expected = settings.minutes * 60 or _EPOCH * settings.epochs * collection.count / 1000
+
+    def info(self) -> ModelInfo | None:
+        """What the model's folder says of it; None where there is no model."""
+        from labelkin.labels.model import LabelModel
+
+        try:
+            return LabelModel(self.path).info
+        except ModelError:
+            return None
+
+    def history(self) -> list[dict[str, float]]:
+        """The course of training, an entry per epoch."""
+        with (self.path / "training.csv").open(encoding="utf-8") as file:
+            return [
+                {name: float(value) for name, value in line.items() if value}
+                for line in csv.DictReader(file)
+            ]
+
+    def is_done(self) -> bool:
+        """Whether a model is there that was trained as asked, on as many documents."""
+        found = self.info()
+        if found is None:
+            return False
+        # A training that was resumed had less time left than asked.
+        minutes = found.settings.get("minutes", 0.0)
+        same = {**found.settings, "minutes": self.settings.minutes} == asdict(self.settings)
+        documents = found.data["documents"] + found.data["held_out"]
+        return (
+            same
+            and minutes <= self.settings.minutes
+            and documents <= self.collection.note().get("documents", documents)
+        )
+
+    def run(self, workshop: Workshop, progress: Progress) -> None:
+        """Train, or go on from the last checkpoint."""
+        from labelkin.labels.fitting import fit_label_model
+        from labelkin.labels.training_data import make_training_data
+
+        indexer = workshop.indexer(self.collection)
+        collection = indexer.collection
+        generation = collection.generation()
+        data = make_training_data(
+            collection.label_sets(),
+            generation.next_column,
+            collection.tombstones(generation),
+            held_out=self.settings.held_out,
+            min_frequency=self.settings.min_frequency,
+            seed=self.settings.seed,
+        )
+        begun = self._seconds_before()
+        minutes = self.settings.minutes
+        if minutes and begun:
+            minutes = max(minutes - begun / 60, 0.05)
+        try:
+            fit_label_model(
+                data,
+                indexer.vocabulary,
+                replace(self.settings, minutes=minutes),
+                self.path,
+                resume=begun > 0,
+                watcher=lambda state: progress(
+                    round(1000 * state.share),
+                    1000,
+                    f"epoch {state.epoch}, loss {state.loss:.2f}",
+                ),
+            )
+        except KeyboardInterrupt:
+            # Not `train --resume`, which the message names.
+            raise KeyboardInterrupt from None
+
+    def _seconds_before(self) -> float:
+        """How long an unfinished training has gone on."""
+        path = self.path / "checkpoint" / "checkpoint.json"
+        try:
+            return max(float(json.loads(path.read_text(encoding="utf-8"))["seconds"]), 1e-3)
+        except (OSError, ValueError, KeyError):
+            return 0.0

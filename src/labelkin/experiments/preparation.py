@@ -1,0 +1,275 @@
+"""Stages that prepare: collection, index, neighbours, and how to fuse them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from labelkin.exceptions import CollectionError, DamagedFileError
+from labelkin.experiments.sources import Source, file_digest
+from labelkin.experiments.stage import NoteStage, Progress, Stage
+from labelkin.neighbours.neighbours import Neighbours
+from labelkin.store.config import CONFIG_NAME, update_config
+
+if TYPE_CHECKING:
+    from labelkin.experiments.workshop import Workshop
+
+# Seconds that a thousand documents take on one core, roughly.
+_STORING, _INDEXING, _PARSING, _ENCODING, _SEARCHING = 0.3, 0.3, 70.0, 1.5, 5.0
+_READING = 5.0
+_DOCUMENTS, _QUERIES = 43_000, 1_200
+_SPACY_KINDS = {"lemmas", "nps", "deps", "ners", "keywords"}
+_RANK_CONSTANT = 60.0
+_FUSING_K = 20
+
+
+class CollectionStage(NoteStage):
+    """The collection folder, filled with the documents of a source."""
+
+    kind = "collection"
+    _suffix = ""
+
+    def __init__(
+        self,
+        work: Path,
+        vocabulary: Path,
+        source: Source,
+        language: str,
+        settings: Mapping[str, Mapping[str, Any]],
+    ) -> None:
+        self.vocabulary = vocabulary
+        self.source = source
+        self.language = language
+        self.settings = settings
+        size = f"{source.size:,} documents" if source.size else "all documents"
+        inputs = {
+            "vocabulary": file_digest(vocabulary),
+            "documents": [file_digest(path) for path in source.paths],
+            "size": source.size,
+            "seed": source.seed if source.size else None,
+            "language": language,
+            "settings": settings,
+        }
+        super().__init__(work, size, inputs)
+        self.expected = _READING + self.count / 1000 * _STORING
+
+    @property
+    def count(self) -> int:
+        """How many documents there will be, at a guess where nobody has counted."""
+        return self.source.size or _DOCUMENTS
+
+    @property
+    def note_path(self) -> Path:
+        """Beside the folder."""
+        return self.path.with_name(f"{self.path.name}.json")
+
+    def uid(self) -> str:
+        """The collection's identity; nothing while it is not there."""
+        from labelkin.store.manifest import read_manifest
+
+        try:
+            return read_manifest(self.path).uid
+        except CollectionError:
+            return ""
+
+    def is_done(self) -> bool:
+        """Whether all documents were in the collection that is there now."""
+        uid = self.uid()
+        return bool(uid) and self.note().get("collection") == uid
+
+    def run(self, workshop: Workshop, progress: Progress) -> None:
+        """Store what is missing; documents that are there already are compared and left alone."""
+        from labelkin.indexer import Indexer
+        from labelkin.vocab.reader import read_vocabulary
+
+        workshop.close()
+        vocabulary = read_vocabulary(self.vocabulary)
+        if not self.uid():
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            Indexer.create(self.path, vocabulary, language=self.language).close()
+        if self.settings:
+            update_config(self.path / CONFIG_NAME, self.settings)
+        with Indexer.open(self.path) as indexer:
+            report = indexer.add(
+                self.source.documents(),
+                progress=lambda so_far: progress(
+                    so_far.documents, self.source.size, f"{so_far.documents:,} documents"
+                ),
+            )
+            count, concepts = indexer.collection.count(), len(indexer.vocabulary)
+        if (count, concepts) != (report.documents, len(vocabulary)):
+            raise CollectionError(
+                f"{self.path}: {count:,} documents and {concepts:,} concepts, where the files have "
+                f"{report.documents:,} and {len(vocabulary):,}; remove the folder and run again"
+            )
+        self.write_note({"collection": self.uid(), "documents": count, "concepts": concepts})
+
+
+class IndexStage(NoteStage):
+    """The index by one representation, inside the collection."""
+
+    kind = "index"
+
+    def __init__(self, work: Path, name: str, collection: CollectionStage) -> None:
+        self.name = name
+        self.collection = collection
+        super().__init__(
+            work, f"{name}, {collection.subject}", {"representation": name}, (collection,)
+        )
+        self.expected = collection.count / 1000 * (_INDEXING + preparation_cost(name))
+
+    def is_done(self) -> bool:
+        """Whether the collection that is there now was indexed."""
+        uid = self.collection.uid()
+        return bool(uid) and self.note().get("collection") == uid
+
+    def run(self, workshop: Workshop, progress: Progress) -> None:
+        """Build what is missing of the index."""
+        indexer = workshop.indexer(self.collection)
+        added = indexer.build(
+            self.name, progress=lambda done, total: progress(done, total, f"{done:,} documents")
+        )
+        found_with = indexer.search(self.name).fingerprint()
+        indexer.close_search(self.name)
+        self.write_note(
+            {"collection": self.collection.uid(), "new": added, "found_with": found_with}
+        )
+
+
+class NeighbourStage(Stage):
+    """The neighbours of a split by one representation."""
+
+    kind = "neighbours"
+    _suffix = ".npz"
+
+    def __init__(self, work: Path, index: IndexStage, split: str, source: Source, k: int) -> None:
+        self.index = index
+        self.source = source
+        self.k = k
+        inputs = {
+            "documents": [file_digest(path) for path in source.paths],
+            "size": source.size,
+            "seed": source.seed if source.size else None,
+            "k": k,
+        }
+        super().__init__(work, f"{split} by {index.subject}", inputs, (index.collection, index))
+        self.expected = (
+            (source.size or _QUERIES) / 1000 * (_SEARCHING + preparation_cost(index.name))
+        )
+
+    def is_done(self) -> bool:
+        """Whether they were found in the collection that is there now."""
+        return _found_in(self.path, self.index.collection)
+
+    def run(self, workshop: Workshop, progress: Progress) -> None:
+        """Search."""
+        documents = workshop.documents(self.source)
+        progress(0, 0, f"{len(documents):,} documents")
+        indexer = workshop.indexer(self.index.collection)
+        found = indexer.neighbours(
+            documents, self.k, representation=self.index.name, store_terms=True
+        )
+        indexer.close_search(self.index.name)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        found.save(self.path)
+
+
+class FusionStage(NoteStage):
+    """How neighbours by several representations are best fused, on one split."""
+
+    kind = "fusion"
+
+    def __init__(
+        self,
+        work: Path,
+        name: str,
+        parts: Sequence[NeighbourStage],
+        measure: str,
+    ) -> None:
+        self.parts = tuple(parts)
+        self.measure = measure
+        subject = f"{name}, {parts[0].index.collection.subject}"
+        super().__init__(work, subject, {"measure": measure, "k": _FUSING_K}, self.parts)
+        self.expected = 40.0
+
+    def run(self, workshop: Workshop, progress: Progress) -> None:
+        """Try ways and weights with basic k-NN."""
+        from labelkin.evaluate import parse_measure
+        from labelkin.evaluate.sweep import sweep_fusion
+        from labelkin.scoring.knn import Knn
+        from labelkin.scoring.queries import Queries
+        from labelkin.scoring.settings import ScorerSettings, Settings
+
+        first = self.parts[0]
+        near = [workshop.neighbours(part) for part in self.parts]
+        best = sweep_fusion(
+            Knn(workshop.indexer(first.index.collection).collection, ScorerSettings(k=_FUSING_K)),
+            Settings(knn=ScorerSettings(k=_FUSING_K)),
+            Queries.unread(near[0]).documents,
+            near,
+            workshop.gold(first.index.collection, first.source),
+            parse_measure(self.measure),
+            _RANK_CONSTANT,
+            lambda done, total: progress(done, total, f"{done} of {total}"),
+        )[0]
+        if best.fusion is not None:
+            self.write_note({**asdict(best.fusion), self.measure: best.value})
+
+
+class FusedStage(Stage):
+    """The neighbours of a split, fused."""
+
+    kind = "neighbours"
+    _suffix = ".npz"
+
+    def __init__(
+        self,
+        work: Path,
+        name: str,
+        split: str,
+        fusion: FusionStage,
+        parts: Sequence[NeighbourStage],
+    ) -> None:
+        self.fusion = fusion
+        self.parts = tuple(parts)
+        self.source = parts[0].source
+        subject = f"{split} by {name}, {parts[0].index.collection.subject}"
+        super().__init__(work, subject, {"k": parts[0].k}, (fusion, *self.parts))
+
+    def is_done(self) -> bool:
+        """Whether they were found in the collection that is there now."""
+        return _found_in(self.path, self.parts[0].index.collection)
+
+    def run(self, workshop: Workshop, progress: Progress) -> None:  # noqa: ARG002
+        """Fuse."""
+        from labelkin.neighbours.fusion import fuse
+
+        way = self.fusion.note()
+        parts = [workshop.neighbours(part) for part in self.parts]
+        k = self.parts[0].k
+        fused = fuse(parts, k, tuple(way["weights"]), way["method"], _RANK_CONSTANT)
+        fused.save(self.path)
+
+
+def preparation_cost(representation: str) -> float:
+    """Seconds that it takes to analyse a thousand documents."""
+    from labelkin.represent.encoder import is_encoder
+    from labelkin.represent.representation import kind_names
+
+    if is_encoder(representation):
+        return _ENCODING
+    if kind_names(representation) & _SPACY_KINDS:
+        return _PARSING / (os.cpu_count() or 1)
+    return 0.0
+
+
+def _found_in(path: Path, collection: CollectionStage) -> bool:
+    try:
+        found: dict[str, Any] = dict(Neighbours.load(path).fingerprint)
+    except (OSError, DamagedFileError):
+        return False
+    uid = collection.uid()
+    return bool(uid) and found.get("collection") == uid

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import Result
+
+from labelkin.corpus import write_corpus
+from labelkin.demo import demo_documents
+
+Run = Callable[..., Result]
+
+GRID = """
+title = "Two sizes"
+ks = [5]
+measures = ["MiF"]
+choose_on = "dev"
+report_on = ["dev"]
+
+[collection]
+vocabulary = "vocabulary.tsv"
+documents = ["train.jsonl"]
+sizes = [30, 60, 0]
+
+[splits]
+dev = "dev.jsonl"
+
+[representations.stems]
+uses = "stems"
+
+[[tables]]
+name = "knn"
+title = "Basic k-NN"
+method = "knn"
+representations = ["stems"]
+
+[scaling]
+documents = 1000000
+tables.knn = { table = "basic", representation = "stems" }
+"""
+
+
+@pytest.fixture
+def grid(run: Run, tmp_path: Path) -> str:
+    documents = list(demo_documents(130, 0))
+    write_corpus(documents[:120], tmp_path / "train.jsonl")
+    write_corpus(documents[120:], tmp_path / "dev.jsonl")
+    labels = sorted({label for document in documents for label in document.labels})
+    lines = ["ui\tname\ttree_numbers\tentry_terms", *(f"{label}\t{label}\t\t" for label in labels)]
+    (tmp_path / "vocabulary.tsv").write_text("\n".join(lines) + "\n")
+    (tmp_path / "two.toml").write_text(GRID)
+    return "two.toml"
+
+
+def test_run_and_report(run: Run, grid: str) -> None:
+    done = run("experiment", "run", grid, "--data", ".", "--json")
+    assert done.exit_code == 0, done.stderr
+    content = json.loads(done.stdout)
+    assert len(content["made"]) == 15
+    assert "1/15 collection: 30 documents (about" in done.stderr
+    assert "15 stages carried out in" in done.stderr
+    folder = Path("experiments/reports/two")
+    assert content["report"] == str(folder)
+    assert "Growth" in (folder / "report.md").read_text()
+    assert (folder / "figures" / "scaling.png").stat().st_size > 10_000
+
+    again = run("experiment", "run", grid, "--data", ".")
+    assert "0 stages carried out" in again.stderr
+    assert "15 stages found done" in again.stderr
+    assert run("experiment", "report", grid, "--data", ".", "-o", "out").exit_code == 0
+    assert Path("out/report.html").is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("run", "papers"), "no grid 'papers'"),
+        (("run", "paper", "--data", "nowhere"), "--data"),
+        (("report", "two.toml", "--data", "."), "15 of 15 stages"),
+        (("run", "two.toml", "--data", ".", "--quick"), "no [quick]"),
+    ],
+)
+def test_errors_are_one_line(run: Run, grid: str, arguments: tuple[str, ...], said: str) -> None:
+    done = run("experiment", *arguments)
+    assert done.exit_code == 1
+    assert said in done.stderr
+    assert done.stderr.startswith("error: ")
+    assert len(done.stderr.strip().splitlines()) == 1

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from labelkin.corpus import write_corpus
+from labelkin.demo import demo_concepts, demo_documents
+from labelkin.experiments.runner import RunReport, run
+
+from .small_grid import GRID, Silent, plan_of
+
+
+@pytest.fixture(scope="session")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A generated collection as files: 160 documents to learn from, 20 of each split."""
+    folder = tmp_path_factory.mktemp("data")
+    documents = list(demo_documents(200, 0))
+    write_corpus(documents[:160], folder / "train.jsonl")
+    write_corpus(documents[160:180], folder / "dev.jsonl")
+    write_corpus(documents[180:], folder / "test.jsonl")
+    lines = ["ui\tname\ttree_numbers\tentry_terms"]
+    lines += [f"{c.id}\t{c.name('en')}\t{'|'.join(c.notations)}\t" for c in demo_concepts(0)]
+    (folder / "vocabulary.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def done(tmp_path_factory: pytest.TempPathFactory, data: Path) -> tuple[Path, RunReport]:
+    """A work folder in which the small grid was run once."""
+    pytest.importorskip("torch", reason="needs the extra `train`")
+    folder = tmp_path_factory.mktemp("done")
+    (folder / "small.toml").write_text(GRID, encoding="utf-8")
+    work = folder / "work"
+    return work, run(plan_of(folder / "small.toml", work, data), Silent())
+
+
+@pytest.fixture
+def grid_file(tmp_path: Path) -> Path:
+    """A small grid with every kind of stage."""
+    path = tmp_path / "small.toml"
+    path.write_text(GRID, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def changed_grid(tmp_path: Path) -> Callable[..., str]:
+    """Write the small grid with one text replaced by another; the path."""
+
+    def change(old: str, new: str, name: str = "changed") -> str:
+        assert old in GRID
+        path = tmp_path / f"{name}.toml"
+        path.write_text(GRID.replace(old, new, 1), encoding="utf-8")
+        return str(path)
+
+    return change

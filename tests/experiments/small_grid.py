@@ -1,0 +1,114 @@
+"""A grid with every kind of stage that takes seconds, and a run that nobody watches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from labelkin.experiments.grid import read_grid
+from labelkin.experiments.plan import Plan
+from labelkin.experiments.stage import Stage
+
+GRID = """
+title = "A generated collection"
+ks = [3, 5]
+measures = ["MiF", "MiP", "MiR", "P@5", "P@10", "nDCG@5", "nDCG@10"]
+choose_on = "dev"
+report_on = ["test"]
+
+[collection]
+vocabulary = "vocabulary.tsv"
+documents = ["train.jsonl"]
+language = "en"
+
+[splits]
+dev = "dev.jsonl"
+test = "test.jsonl"
+
+[representations.stems]
+uses = "stems"
+
+[representations.dense]
+uses = "lsa"
+stand_in = "lsa stands in for SPECTER"
+
+[representations.hybrid]
+fuses = ["stems", "dense"]
+
+[models.tiny]
+preset = "32/16/8"
+epochs = 2
+averages = false
+
+[[tables]]
+name = "basic"
+title = "Basic k-NN"
+method = "knn"
+representations = ["stems", "dense", "hybrid"]
+ks = [5, 10]
+paper = "basic"
+
+[[tables]]
+name = "medium"
+title = "Label autoencoder"
+method = "label-ae"
+model = "tiny"
+cuts = [0.50, 0.75]
+representations = ["dense"]
+weightings = ["difference", "square"]
+paper = "medium"
+
+[[tables]]
+name = "mix-medium"
+title = "Mix"
+method = "mix"
+model = "tiny"
+cuts = [0.50]
+representations = ["stems"]
+weightings = ["square"]
+also = [{ representation = "stems", cut = 0.50, weighting = "square", k = 4 }]
+
+[[tables]]
+name = "ranked"
+title = "Ranked mix"
+method = "mix-ranked"
+model = "tiny"
+cuts = ["count", 0.25]
+shares = [0.2, 0.5]
+representations = ["stems"]
+weightings = ["difference"]
+
+[details]
+baseline = "basic"
+samples = 20
+bands = [{ name = "frequent", minimum = 10 }, { name = "rare", maximum = 9 }]
+
+[quick]
+sizes = [60]
+split_documents = 10
+minutes = 0.01
+"""
+
+
+class Silent:
+    """Hears everything and counts."""
+
+    def __init__(self, stop_at: str = "") -> None:
+        self.begun: list[str] = []
+        self.left: list[float] = []
+        self.stop_at = stop_at
+
+    def begin(self, stage: Stage, number: int, total: int, seconds_left: float) -> None:
+        self.begun.append(stage.title)
+        self.left.append(seconds_left)
+        assert number == len(self.begun) <= total
+
+    def progress(self, done: int, total: int, note: str) -> None:
+        if self.stop_at and self.begun[-1].startswith(self.stop_at):
+            raise KeyboardInterrupt
+
+    def end(self, stage: Stage, seconds: float) -> None:
+        assert stage.is_done()
+
+
+def plan_of(grid: str | Path, work: Path, data: Path, *, quick: bool = False) -> Plan:
+    return Plan(read_grid(str(grid), quick=quick), work, data)
