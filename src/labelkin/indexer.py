@@ -8,6 +8,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from labelkin.closing import Closing
 from labelkin.corpus.document import Deletion, Document
 from labelkin.corpus.language import normalise_language
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from labelkin.labels.training_settings import TrainingSettings
     from labelkin.rerank.fitting import LearningReport
     from labelkin.rerank.settings import LearningSettings
+    from labelkin.rerank.taking_out import TakingOut
     from labelkin.scoring.settings import MethodName
 
 
@@ -236,6 +239,7 @@ class Indexer(Closing):
         *,
         representation: str | None = None,
         start_from: str | Path | None = None,
+        leave_out: TakingOut | None = None,
         resume: bool = False,
         watcher: Watcher | None = None,
         progress: Callable[[int, int], None] | None = None,
@@ -245,6 +249,8 @@ class Indexer(Closing):
         `start_from` is a model folder or a collection whose model is to start
         from, labels matched by concept id; its layers are those of the result.
         With 0 epochs it is taken over as it is, which needs no extra.
+        `leave_out` are documents that a reranker is to learn from afterwards,
+        which the autoencoder must not have seen.
         `watcher` hears how training goes; `progress` how many documents'
         neighbours have been found before it, of how many. Among several
         processes (torchrun) only the first gets a report.
@@ -266,10 +272,13 @@ class Indexer(Closing):
             if start_from is not None:
                 origin = find_origin(Path(start_from), collection.columns_by_id())
                 wanted = origin.shaped(wanted)
+            dropped = collection.tombstones(generation)
+            if leave_out is not None:
+                dropped = np.union1d(dropped, leave_out.out)
             data = make_training_data(
                 collection.label_sets(),
                 generation.next_column,
-                collection.tombstones(generation),
+                dropped,
                 held_out=wanted.held_out,
                 min_frequency=wanted.min_frequency,
                 seed=wanted.seed,
@@ -280,6 +289,8 @@ class Indexer(Closing):
             if wanted.epochs == 0:
                 folder = model_folder(collection)
                 return take_over_model(data, self.vocabulary, wanted, folder, origin)
+        if leave_out is not None:
+            data = replace(data, left_out=leave_out.fingerprint())
         check_training(data, wanted, model_folder(collection), resume=resume)
         if wanted.averages and wanted.averaged_documents:
             neighbours = training_neighbours(

@@ -43,7 +43,8 @@ class TrainingNeighbours:
 class TrainingData:
     """Label sets to learn from and some kept aside; labels are numbered as in the model.
 
-    The most frequent label is number 0.
+    The most frequent label is number 0. `left_out` tells which documents of the
+    collection were left out for others to learn from.
     """
 
     label_sets: LabelSets
@@ -52,6 +53,7 @@ class TrainingData:
     columns: LabelColumns
     frequencies: Integers
     neighbours: TrainingNeighbours | None = None
+    left_out: str | None = None
 
     @property
     def labels(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,19 +11,24 @@ import numpy as np
 import numpy.typing as npt
 
 from labelkin.corpus.document import Document
-from labelkin.exceptions import CollectionBusyError
+from labelkin.exceptions import CollectionBusyError, ModelNotFoundError
+from labelkin.labels.model import LabelModel
 from labelkin.neighbours.search import NeighbourSearch
 from labelkin.rerank.calibration import reliability
 from labelkin.rerank.card import reranker_card
 from labelkin.rerank.learning import Learned, Learner, Lesson
 from labelkin.rerank.model import RerankInfo, save_reranker
-from labelkin.rerank.open import reranker_folder
+from labelkin.rerank.open import DECODING, reranker_folder
 from labelkin.rerank.pairs import Floats
 from labelkin.rerank.reading import Progress
 from labelkin.rerank.reliability import draw_reliability
 from labelkin.rerank.settings import LearningSettings
+from labelkin.rerank.taking_out import take_out
+from labelkin.scoring.label_ae import LabelAe, model_folder
 from labelkin.store.collection import Collection
 from labelkin.store.locks import FileLock
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -54,14 +60,36 @@ def fit_reranker(
     with lock:
         if not lock.take():
             raise CollectionBusyError(f"{folder}: another process is training")
-        learner = Learner(collection, search, settings, progress=progress)
-        learned = learner.learn([document for document in documents if document.labels])
+        given = [document for document in documents if document.labels]
+        label_ae = _unspoilt_label_ae(collection, settings, len(given))
+        learner = Learner(collection, search, settings, label_ae=label_ae, progress=progress)
+        learned = learner.learn(given)
         draw_reliability(
             reliability(learned.scores, learned.held_out.right), folder / "reliability.png"
         )
         report = _report(learned, folder)
         save_reranker(folder, learned.info, learned.parts, reranker_card(report))
     return report
+
+
+def _unspoilt_label_ae(
+    collection: Collection, settings: LearningSettings, given: int
+) -> LabelAe | None:
+    """The label autoencoder, if it has not seen the documents that are to be learned from."""
+    folder = model_folder(collection)
+    try:
+        model = LabelModel(folder)
+    except ModelNotFoundError:
+        return None
+    taken = take_out(collection, settings, given)
+    if model.info.data.get("left_out") != taken.fingerprint():
+        logger.warning(
+            "%s: trained on all documents, so the reranker goes without it; "
+            "`labelkin train` trains both",
+            folder,
+        )
+        return None
+    return LabelAe(collection, DECODING)
 
 
 def _report(learned: Learned, folder: Path) -> LearningReport:

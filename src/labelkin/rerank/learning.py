@@ -23,7 +23,6 @@ import numpy.typing as npt
 from labelkin._version import __version__
 from labelkin.corpus.document import Document
 from labelkin.evaluate.gold import gold_matrix
-from labelkin.exceptions import TrainingError
 from labelkin.neighbours.neighbours import NOBODY, Neighbours
 from labelkin.neighbours.search import NeighbourSearch
 from labelkin.rerank.calibration import (
@@ -46,6 +45,7 @@ from labelkin.rerank.reading import (
 )
 from labelkin.rerank.settings import LearningSettings
 from labelkin.rerank.statistics import count_statistics
+from labelkin.rerank.taking_out import take_out
 from labelkin.rerank.term_columns import TermColumns
 from labelkin.rerank.votes import count_votes
 from labelkin.scoring.policy import LabelPolicy, policy_for
@@ -57,9 +57,6 @@ if TYPE_CHECKING:
 
     from labelkin.scoring.label_ae import LabelAe
 
-# No more than one document in seven is taken out: the rest must be like the whole.
-_LARGEST_SHARE = 7
-_LEAST_DOCUMENTS = 20
 _CALIBRATING = 5
 _NEAREST = 20
 _BATCH = 500
@@ -107,21 +104,18 @@ class Learner:
         settings: LearningSettings,
         *,
         label_ae: LabelAe | None = None,
-        unseen: Integers | None = None,
         progress: Progress | None = None,
     ) -> None:
         self._collection = collection
         self._search = search
         self._settings = settings
         self._label_ae = label_ae
-        self._unseen = unseen
         self._progress = progress
         self._policy: LabelPolicy | None = policy_for(collection, (), ())
         self._label_sets = collection.label_sets()
         generation = collection.generation()
         self._state = {"generation": generation.number, "token": generation.token}
         self._width = generation.next_column
-        self._dropped = collection.tombstones(generation)
         absent = {
             group
             for group, is_there in zip(
@@ -134,7 +128,8 @@ class Learner:
     def learn(self, tuning: Sequence[Document] = ()) -> Learned:
         """A reranker, learned from `tuning` documents as well as from some taken out."""
         started = time.monotonic()
-        rows = self._rows()
+        taken = take_out(self._collection, self._settings, len(tuning))
+        rows, aside = taken.rows, taken.places
         with TextReader(self._collection, self._policy) as reader:
             labels = label_matrix(self._label_sets, rows, self._width, self._policy)
             texts, terms = read_labelled_texts(
@@ -145,7 +140,6 @@ class Learner:
             )
             near = self._near(rows) if self._settings.linear else np.zeros((0, 0), dtype=np.int64)
             lessons = []
-            aside = self._aside(rows, len(tuning))
             if len(aside):
                 world = self._world(texts, terms, headings, near, without=aside)
                 lessons.append(self._lesson_of_rows(world, texts, aside))
@@ -153,31 +147,6 @@ class Learner:
             if tuning:
                 lessons.insert(0, self._lesson(whole, reader, tuning))
         return self._learned(lessons, whole, len(tuning), started)
-
-    def _rows(self) -> Integers:
-        """The documents that are counted over: all with labels, or a sample of many."""
-        sizes = self._label_sets.sizes()
-        alive = sizes > 0
-        alive[self._dropped[self._dropped < len(sizes)]] = False
-        rows = np.flatnonzero(alive)
-        most = self._settings.statistics_documents
-        if len(rows) > most:
-            random = np.random.default_rng((self._settings.seed, most))
-            rows = np.sort(random.choice(rows, most, replace=False))
-        return rows
-
-    def _aside(self, rows: Integers, tuning: int) -> Integers:
-        """The places of the documents that are taken out to learn from."""
-        if self._unseen is not None:
-            return np.flatnonzero(np.isin(rows, self._unseen))
-        count = aside_count(len(rows), self._settings.documents)
-        if count < _LEAST_DOCUMENTS and tuning < _LEAST_DOCUMENTS:
-            raise TrainingError(
-                f"{len(rows)} documents with labels are too few to learn a reranker from; "
-                f"it takes {_LEAST_DOCUMENTS * _LARGEST_SHARE}"
-            )
-        random = np.random.default_rng((self._settings.seed, len(rows)))
-        return np.sort(random.choice(len(rows), count, replace=False))
 
     def _near(self, rows: Integers) -> Integers:
         """For each document the places of its nearest among `rows`, for the linear scorer."""
@@ -337,11 +306,6 @@ class Learner:
 class _World:
     maker: FeatureMaker
     linear: LinearScorer | None
-
-
-def aside_count(documents: int, wanted: int) -> int:
-    """How many of a collection's documents are taken out to learn from."""
-    return min(wanted, documents // _LARGEST_SHARE)
 
 
 def make_signals(
