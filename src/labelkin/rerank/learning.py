@@ -94,6 +94,14 @@ class Learned:
     scores: Floats
 
 
+@dataclass(frozen=True, eq=False)
+class World:
+    """What was counted and trained over some documents."""
+
+    maker: FeatureMaker
+    linear: LinearScorer | None
+
+
 class Learner:
     """Learns a reranker for a collection."""
 
@@ -128,25 +136,30 @@ class Learner:
     def learn(self, tuning: Sequence[Document] = ()) -> Learned:
         """A reranker, learned from `tuning` documents as well as from some taken out."""
         started = time.monotonic()
+        lessons, whole = self.study(tuning)
+        return self._learned(lessons, whole, len(tuning), started)
+
+    def study(self, tuning: Sequence[Document] = ()) -> tuple[list[Lesson], World]:
+        """What there is to learn from, the `tuning` documents first, and what is known of all."""
         taken = take_out(self._collection, self._settings, len(tuning))
         rows, aside = taken.rows, taken.places
+        labels = label_matrix(self._label_sets, rows, self._width, self._policy)
         with TextReader(self._collection, self._policy) as reader:
-            labels = label_matrix(self._label_sets, rows, self._width, self._policy)
             texts, terms = read_labelled_texts(
                 reader, self._collection, rows, labels, self._progress
             )
-            headings = describe_headings(
-                self._collection.vocabulary, terms, self._collection.only_language() or "en"
-            )
-            near = self._near(rows) if self._settings.linear else np.zeros((0, 0), dtype=np.int64)
-            lessons = []
-            if len(aside):
-                world = self._world(texts, terms, headings, near, without=aside)
-                lessons.append(self._lesson_of_rows(world, texts, aside))
-            whole = self._world(texts, terms, headings, near)
-            if tuning:
-                lessons.insert(0, self._lesson(whole, reader, tuning))
-        return self._learned(lessons, whole, len(tuning), started)
+        headings = describe_headings(
+            self._collection.vocabulary, terms, self._collection.only_language() or "en"
+        )
+        near = self._near(rows) if self._settings.linear else np.zeros((0, 0), dtype=np.int64)
+        lessons = []
+        if len(aside):
+            rest = self._world(texts, terms, headings, near, without=aside)
+            lessons.append(self._examine_rows(rest, texts, aside))
+        whole = self._world(texts, terms, headings, near)
+        if tuning:
+            lessons.insert(0, self.examine(whole, tuning))
+        return lessons, whole
 
     def _near(self, rows: Integers) -> Integers:
         """For each document the places of its nearest among `rows`, for the linear scorer."""
@@ -167,7 +180,7 @@ class Learner:
         headings: Headings,
         near: Integers,
         without: Integers | None = None,
-    ) -> _World:
+    ) -> World:
         """Everything counted and trained over the texts, or over all but some."""
         inside = np.ones(len(texts), dtype=np.bool_)
         if without is not None:
@@ -191,9 +204,9 @@ class Learner:
                 progress=lambda done, total: self._tell("Training classifiers", done, total),
             )
         maker = FeatureMaker(statistics, headings, terms, self.groups)
-        return _World(maker, linear)
+        return World(maker, linear)
 
-    def _lesson_of_rows(self, world: _World, texts: LabelledTexts, places: Integers) -> Lesson:
+    def _examine_rows(self, world: World, texts: LabelledTexts, places: Integers) -> Lesson:
         taken = texts.taken(places)
         out = np.zeros(self._label_sets.rows, dtype=np.bool_)
         out[taken.rows] = True
@@ -210,23 +223,24 @@ class Learner:
             self._tell("Looking at documents taken out", int(part[-1]) + 1, len(taken))
         return _joined(lessons)
 
-    def _lesson(self, world: _World, reader: TextReader, documents: Sequence[Document]) -> Lesson:
+    def examine(self, world: World, documents: Sequence[Document]) -> Lesson:
+        """The candidates of documents that have labels and are not in the collection."""
         gold = gold_matrix(documents, self._collection.vocabulary).astype(np.float32)
         lessons = []
-        for start in range(0, len(documents), _BATCH):
-            batch = documents[start : start + _BATCH]
-            near = self._search.search(batch, RERANK_DEPTH)
-            counts = world.maker.terms.counts(reader.stems(batch, store=True))
-            mentions = reader.mentions(batch)
-            lessons.append(
-                self._made(world, near, counts, mentions, gold[start : start + len(batch)])
-            )
-            self._tell("Looking at documents given", start + len(batch), len(documents))
+        with TextReader(self._collection, self._policy) as reader:
+            for start in range(0, len(documents), _BATCH):
+                batch = documents[start : start + _BATCH]
+                near = self._search.search(batch, RERANK_DEPTH)
+                counts = world.maker.terms.counts(reader.stems(batch, store=True))
+                mentions = reader.mentions(batch)
+                given = gold[start : start + len(batch)]
+                lessons.append(self._made(world, near, counts, mentions, given))
+                self._tell("Looking at documents given", start + len(batch), len(documents))
         return _joined(lessons)
 
     def _made(
         self,
-        world: _World,
+        world: World,
         near: Neighbours,
         counts: csr_matrix[Any],
         mentions: Any,
@@ -249,9 +263,7 @@ class Learner:
         right = candidates.pairs.entries(known) > 0
         return Lesson(candidates.pairs, candidates.features, right, sizes)
 
-    def _learned(
-        self, lessons: list[Lesson], whole: _World, tuning: int, started: float
-    ) -> Learned:
+    def _learned(self, lessons: list[Lesson], whole: World, tuning: int, started: float) -> Learned:
         settings = self._settings
         names = feature_names(self.groups)
         # The first lesson is the one that new documents resemble most.
@@ -300,12 +312,6 @@ class Learner:
     def _tell(self, stage: str, done: int, total: int) -> None:
         if self._progress is not None:
             self._progress(stage, done, total)
-
-
-@dataclass(frozen=True, eq=False)
-class _World:
-    maker: FeatureMaker
-    linear: LinearScorer | None
 
 
 def make_signals(
