@@ -1,0 +1,508 @@
+"""The reranker, one ingredient at a time, on mesh47k and tibkat; what it costs.
+
+python benchmarks/rerank.py --work FOLDER            # all parts, one after another
+python benchmarks/rerank.py --work FOLDER lessons    # or some: lessons ablation costs tibkat report
+
+Writes results/ablation.md; needs ../shared/data. What a part finds stays in the folder, and the
+report is made of what is there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import platform
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from labelkin import Document, Indexer, __version__, read_corpus, read_vocabulary
+from labelkin.evaluate import Evaluation, evaluate_bands, paired_test, parse_measure
+from labelkin.evaluate.gold import gold_matrix
+from labelkin.exceptions import ModelNotFoundError
+from labelkin.labels.training_settings import TrainingSettings
+from labelkin.rerank.calibration import calibrate, calibration_error, expected_f_counts
+from labelkin.rerank.features import GROUPS, feature_names
+from labelkin.rerank.fitting import best_threshold
+from labelkin.rerank.learning import Learner, Lesson
+from labelkin.rerank.open import DECODING
+from labelkin.rerank.pairs import Pairs
+from labelkin.rerank.ranker import fit_ranker
+from labelkin.rerank.settings import LearningSettings
+from labelkin.rerank.taking_out import take_out
+from labelkin.scoring.cut import cut
+from labelkin.scoring.label_ae import LabelAe
+from labelkin.scoring.ranking import Ranking
+from labelkin.scoring.settings import Settings
+from labelkin.store.config import CONFIG_NAME, update_config
+from measure import measure
+
+ROOT = Path(__file__).parents[1]
+DATA = ROOT.parent / "shared" / "data"
+SPLITS = ("dev", "test", "l1000")
+MIF, P5, EBF = (parse_measure(name) for name in ("MiF", "P@5", "EBF"))
+PARTS = ("lessons", "ablation", "costs", "tibkat", "report")
+AUTOENCODER_MINUTES = 14.0
+
+BASE = ("votes", "frequency", "document")
+# Each step adds to the one before; the second value is the set of features it is read from.
+STEPS: tuple[tuple[str, tuple[str, ...], str], ...] = (
+    ("votes of 80 neighbours", BASE, "lazy"),
+    ("+ named in the text", (*BASE, "named"), "lazy"),
+    ("+ how often a named heading is given", (*BASE, "named", "naming rate"), "lazy"),
+    ("+ words of the text", (*BASE, "named", "naming rate", "words"), "lazy"),
+    ("+ headings that go together", (*BASE, "named", "naming rate", "words", "related"), "lazy"),
+    ("+ hierarchy", (*BASE, "named", "naming rate", "words", "related", "hierarchy"), "lazy"),
+    ("+ label autoencoder", tuple(g for g in GROUPS if g != "linear"), "lazy"),
+    ("+ linear scorer", tuple(GROUPS), "linear"),
+)
+
+
+def corpus(split: str) -> list[Document]:
+    found = read_corpus(DATA / "mesh47k" / f"{split}.json.gz").documents()
+    return [document for document in found if document.labels]
+
+
+def make_collection(folder: Path) -> None:
+    if folder.exists():
+        return
+    vocabulary = read_vocabulary(DATA / "mesh" / "descriptors.tsv.gz")
+    with Indexer.create(folder, vocabulary, language="en") as indexer:
+        indexer.add(read_corpus(DATA / "mesh47k" / "train.json.gz"))
+        indexer.build()
+
+
+def say(text: str) -> None:
+    print(f"{time.strftime('%H:%M:%S')} {text}", flush=True)
+
+
+class Stages:
+    """Says when a stage begins."""
+
+    def __init__(self) -> None:
+        self._last = ""
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        if stage != self._last:
+            self._last = stage
+            say(f"{stage} ({total:,})")
+
+
+def find_lessons(work: Path) -> None:
+    """The candidates of documents taken out and of every split, with and without the linear scorer."""
+    make_collection(work / "mesh47k")
+    with Indexer.open(work / "mesh47k") as indexer:
+        settings = LearningSettings()
+        try:
+            indexer.model_digest()
+        except ModelNotFoundError:
+            training = replace(
+                TrainingSettings.from_config(indexer.config), minutes=AUTOENCODER_MINUTES
+            )
+            indexer.train(training, leave_out=take_out(indexer.collection, settings))
+        label_ae = LabelAe(indexer.collection, DECODING)
+        if label_ae.model.info.data.get("left_out") is None:
+            raise SystemExit("the label autoencoder has seen what is to be learned from")
+        for name in ("linear", "lazy"):
+            if (work / f"{name}-l1000.npz").exists():
+                continue
+            learner = Learner(
+                indexer.collection,
+                indexer.search(),
+                replace(settings, linear=name == "linear"),
+                label_ae=label_ae,
+                progress=Stages(),
+            )
+            (lesson,), world = learner.study()
+            save_lesson(work / f"{name}-train.npz", lesson)
+            for split in SPLITS:
+                save_lesson(work / f"{name}-{split}.npz", learner.examine(world, corpus(split)))
+
+
+def save_lesson(path: Path, lesson: Lesson) -> None:
+    pairs = lesson.pairs
+    np.savez(
+        path,
+        keys=pairs.keys,
+        shape=np.array((pairs.count, pairs.width)),
+        features=lesson.features,
+        right=lesson.right,
+        gold=lesson.gold,
+    )
+
+
+def load_lesson(path: Path) -> Lesson:
+    with np.load(path) as arrays:
+        count, width = arrays["shape"].tolist()
+        return Lesson(
+            Pairs(arrays["keys"], count, width), arrays["features"], arrays["right"], arrays["gold"]
+        )
+
+
+def restricted(lesson: Lesson, available: Sequence[str], groups: Sequence[str]) -> Lesson:
+    """The candidates that some groups bring, with the features of these groups."""
+    names = feature_names(available)
+    column = {name: lesson.features[:, place] for place, name in enumerate(names)}
+    kept = (column["first"] < 8) | ((column["vote_rank"] < 60) & (column["close4"] > 0))
+    if "named" in groups:
+        kept |= column["named_first"] >= 0
+    if "words" in groups:
+        kept |= (column["spoken_rank"] < 40) & (column["spoken"] > 0)
+    if "linear" in groups:
+        kept |= (column["margin_rank"] < 50) & (column["margin"] > -3)
+    wanted = set(feature_names(groups))
+    places = [place for place, name in enumerate(names) if name in wanted]
+    pairs = Pairs(lesson.pairs.keys[kept], lesson.pairs.count, lesson.pairs.width)
+    return Lesson(pairs, lesson.features[np.ix_(kept, places)], lesson.right[kept], lesson.gold)
+
+
+def ranking(lesson: Lesson, scores: Any) -> Ranking:
+    pairs = lesson.pairs
+    order = np.lexsort((-scores, pairs.documents))
+    return Ranking.from_pairs(
+        pairs.documents[order], pairs.columns[order], scores[order], pairs.count
+    )
+
+
+@dataclass
+class Step:
+    """How one step of the ablation does."""
+
+    name: str
+    learned_from: str
+    features: int
+    values: dict[str, dict[str, float]]
+
+
+class Gold:
+    """The right labels of every split, and what bands and propensities need."""
+
+    def __init__(self, work: Path) -> None:
+        with Indexer.open(work / "mesh47k", read_only=True) as indexer:
+            vocabulary = indexer.vocabulary
+            self.matrices = {split: gold_matrix(corpus(split), vocabulary) for split in SPLITS}
+            width = len(vocabulary)
+            self.frequencies = indexer.collection.label_sets().frequencies(
+                width, np.zeros(0, dtype=np.int64)
+            )
+
+    def evaluation(self, split: str, ranked: Ranking, given: Ranking) -> Evaluation:
+        gold = self.matrices[split]
+        frequencies = np.pad(self.frequencies, (0, gold.shape[1] - len(self.frequencies)))
+        return Evaluation(gold, given, ranked, training_frequencies=frequencies)
+
+
+def ablate(work: Path) -> None:
+    gold = Gold(work)
+    lessons = {
+        (kind, split): load_lesson(work / f"{kind}-{split}.npz")
+        for kind in ("lazy", "linear")
+        for split in ("train", *SPLITS)
+    }
+    available = {
+        "lazy": tuple(group for group in GROUPS if group != "linear"),
+        "linear": tuple(GROUPS),
+    }
+    rows = [(name, groups, kind, "taken out") for name, groups, kind in STEPS]
+    rows += [(name, groups, kind, "taken out, dev") for name, groups, kind in STEPS[-2:]]
+    rows += [(name, groups, kind, "dev") for name, groups, kind in STEPS[-2:]]
+    found: list[Step] = []
+    before: dict[str, Evaluation] = {}
+    thresholds: dict[str, float] = {}
+    for name, groups, kind, source in rows:
+        mine = {
+            split: restricted(lessons[kind, split], available[kind], groups)
+            for split in ("train", *SPLITS)
+        }
+        shown = {"taken out": ("train",), "dev": ("dev",)}.get(source, ("train", "dev"))
+        ranker = fit_ranker(
+            np.concatenate([mine[split].features for split in shown]),
+            np.concatenate([mine[split].right for split in shown]),
+            feature_names(groups),
+            rounds=LearningSettings().rounds,
+            seed=0,
+        )
+        scores = {split: ranker.scores(mine[split].features) for split in SPLITS}
+        step = Step(name, source, len(feature_names(groups)), {})
+        # Chosen on dev; where dev was learned from, the choice without it is kept.
+        if "dev" not in shown:
+            _, thresholds[kind] = best_threshold(mine["dev"], scores["dev"])
+        threshold = thresholds[kind]
+        for split in SPLITS:
+            lesson = mine[split]
+            ranked = ranking(lesson, scores[split])
+            evaluation = gold.evaluation(split, ranked, cut(ranked, None, threshold))
+            bands = evaluate_bands(evaluation, [MIF])
+            values = {
+                "candidates": len(lesson.pairs) / lesson.pairs.count,
+                "recall": float(lesson.right.sum() / lesson.gold.sum()),
+                "MiF": MIF.value(evaluation),
+                "P@5": P5.value(evaluation),
+                "EBF": EBF.value(evaluation),
+                **{band: bands[band]["MiF"] for band in bands},
+            }
+            if split in before and source == "taken out":
+                values["p"] = paired_test(MIF, evaluation, before[split]).p_value
+            if source == "taken out":
+                before[split] = evaluation
+            step.values[split] = values
+        if name == STEPS[-2][0] and source == "taken out":
+            step.values["calibration"] = calibration(mine, scores, gold)
+        found.append(step)
+        say(f"{name} ({source}): " + ", ".join(f"{s} {step.values[s]['MiF']:.4f}" for s in SPLITS))
+        (work / "ablation.json").write_text(json.dumps([asdict(one) for one in found], indent=1))
+
+
+def calibration(mine: dict[str, Lesson], scores: dict[str, Any], gold: Gold) -> dict[str, float]:
+    """Calibrated on dev: the error on the other splits, and the expected-F cut against a threshold."""
+    dev = mine["dev"]
+    missed = float((dev.gold.sum() - dev.right.sum()) / dev.pairs.count)
+    made = calibrate(scores["dev"], dev.right, missed=missed, documents=dev.pairs.count, error=0.0)
+    found = {}
+    for split in ("test", "l1000"):
+        lesson, calibrated = mine[split], made.scores(scores[split])
+        found[f"error {split}"] = calibration_error(calibrated, lesson.right)
+        ranked = ranking(lesson, calibrated)
+        counts = expected_f_counts(ranked.scores, ranked.starts, missed)
+        evaluation = gold.evaluation(split, ranked, cut(ranked, counts))
+        found[f"expected-f MiF {split}"] = MIF.value(evaluation)
+        found[f"expected-f EBF {split}"] = EBF.value(evaluation)
+        for target in (0.9, 0.5):
+            above = calibrated >= made.threshold(target)
+            found[f"precision at {target} {split}"] = float(lesson.right[above].mean())
+            found[f"share at {target} {split}"] = float(
+                lesson.right[above].sum() / lesson.gold.sum()
+            )
+    return found
+
+
+def train_once(folder: Path, linear: bool) -> dict[str, Any]:
+    with Indexer.open(folder) as indexer:
+        settings = replace(LearningSettings(), linear=linear)
+        report = indexer.train_reranker((), settings, progress=Stages())
+        size = sum(path.stat().st_size for path in report.folder.iterdir())
+        return {**report.info.training, "MiF": report.score, "votes": report.votes, "bytes": size}
+
+
+def predict_once(folder: Path) -> dict[str, float]:
+    documents = corpus("test")
+    with Indexer.open(folder, read_only=True) as indexer:
+        settings = Settings.from_config(indexer.config, "rerank")
+        indexer.labels(documents[:50], settings)
+        began, busy = time.perf_counter(), time.process_time()
+        indexer.labels(documents, settings)
+        return {
+            "seconds": (time.perf_counter() - began) / len(documents),
+            "cpu": (time.process_time() - busy) / len(documents),
+        }
+
+
+def cost(work: Path) -> None:
+    folder = work / "mesh47k"
+    found = {}
+    for name in ("linear", "lazy"):
+        trained = measure(train_once, folder, name == "linear")
+        predicted = measure(predict_once, folder)
+        found[name] = {
+            "seconds": trained.seconds,
+            "cpu": trained.cpu_seconds,
+            "peak": trained.peak_megabytes,
+            "training": trained.result,
+            "document_seconds": predicted.result["seconds"],
+            "document_cpu": predicted.result["cpu"],
+        }
+        say(f"{name}: {found[name]}")
+        (work / "costs.json").write_text(json.dumps(found, indent=1, default=str))
+
+
+def part_of(line: int) -> int:
+    """The part of tibkat that a line belongs to: 0 is test, 1 is for choices."""
+    return int(hashlib.md5(str(line).encode()).hexdigest(), 16) % 10
+
+
+def tibkat(work: Path) -> None:
+    """Both languages: knn, rerank, rerank with the linear scorer."""
+    found: dict[str, Any] = {}
+    for language in ("en", "de"):
+        documents = list(read_corpus(DATA / "tibkat" / f"{language}.tsv.gz").documents())
+        parts = [part_of(line) for line in range(len(documents))]
+        split = {
+            name: [d for d, part in zip(documents, parts, strict=True) if part == number]
+            for number, name in enumerate(("test", "dev"))
+        }
+        rest = [d for d, part in zip(documents, parts, strict=True) if part > 1]
+        folder = work / f"tibkat-{language}"
+        if not folder.exists():
+            vocabulary = read_vocabulary(DATA / "tibkat" / "gnd-core-en.tsv.gz")
+            with Indexer.create(folder, vocabulary, language=language) as indexer:
+                indexer.add(rest, keep_unknown=True)
+        found[language] = {}
+        for name in ("lazy", "linear"):
+            update_config(folder / CONFIG_NAME, {"rerank": {"threshold": 0.3}})
+            with Indexer.open(folder) as indexer:
+                settings = replace(LearningSettings(), linear=name == "linear")
+                report = indexer.train_reranker(split["dev"], settings, progress=Stages())
+                rerank = Settings.from_config(indexer.config, "rerank")
+                trials = indexer.tune(split["dev"], MIF, method="knn")
+                (knn, voted) = indexer.compare(
+                    split["test"], [trials[0].settings, rerank.changed(threshold=report.threshold)]
+                )
+                found[language]["knn"] = {"MiF": MIF.value(knn), "P@5": P5.value(knn)}
+                found[language][name] = {
+                    "MiF": MIF.value(voted),
+                    "P@5": P5.value(voted),
+                    "threshold": report.threshold,
+                    "recall": report.info.training["candidate_recall"],
+                    "p": paired_test(MIF, voted, knn).p_value,
+                    "error": report.info.calibration.error,
+                }
+            say(f"tibkat {language} {name}: {found[language]}")
+            (work / "tibkat.json").write_text(json.dumps(found, indent=1))
+
+
+# What others reach on the same data and splits (../shared/data/README.md).
+OTHERS = {
+    "Annif ensemble": {"test": (0.593, 0.803), "l1000": (0.489, 0.687), "dev": (0.546, None)},
+    "Omikuji Bonsai": {"test": (None, None), "l1000": (0.474, 0.664), "dev": (0.529, None)},
+    "PECOS XR-Linear, 3 trees": {
+        "test": (None, None),
+        "l1000": (0.472, 0.663),
+        "dev": (0.529, None),
+    },
+}
+ANNIF_TIBKAT = {"en": (0.275, 0.188), "de": (0.194, 0.136)}
+
+
+def report(work: Path) -> None:
+    lines = [
+        "# The reranker, one ingredient at a time",
+        "",
+        f"Made by `python benchmarks/rerank.py` with labelkin {__version__} on Python "
+        f"{platform.python_version()}, 2 shared cores, no GPU; seed 0.",
+        "",
+    ]
+    if (work / "ablation.json").exists():
+        lines += _ablation(json.loads((work / "ablation.json").read_text()))
+    if (work / "costs.json").exists():
+        lines += _costs(json.loads((work / "costs.json").read_text()))
+    if (work / "tibkat.json").exists():
+        lines += _tibkat(json.loads((work / "tibkat.json").read_text()))
+    (ROOT / "results" / "ablation.md").write_text("\n".join(lines) + "\n")
+
+
+def _ablation(steps: list[dict[str, Any]]) -> list[str]:
+    lines = [
+        "## mesh47k",
+        "",
+        "Learned from 6,000 documents that were taken out of the collection and of every statistic "
+        "(and, where said, from dev); the threshold is chosen on dev. head, torso and tail are MiF "
+        "of headings with 1,000 and more, 100 to 999, and fewer documents; p compares MiF with the "
+        "line above (paired randomisation test).",
+    ]
+    for split in SPLITS:
+        lines += [
+            "",
+            f"### {split}",
+            "",
+            "| learned from | features of | candidates | recall | MiF | P@5 | EBF | head | torso "
+            "| tail | p |",
+            "|---|---|---|---|---|---|---|---|---|---|---|",
+        ]
+        for step in steps:
+            if split == "dev" and "dev" in step["learned_from"]:
+                continue
+            values = step["values"][split]
+            p = f"{values['p']:.3f}" if "p" in values else ""
+            lines.append(
+                f"| {step['learned_from']} | {step['name']} | {values['candidates']:.0f} | "
+                f"{values['recall']:.3f} | {values['MiF']:.4f} | {values['P@5']:.4f} | "
+                f"{values['EBF']:.4f} | {values['head']:.3f} | {values['torso']:.3f} | "
+                f"{values['tail']:.3f} | {p} |"
+            )
+        for name, of_split in OTHERS.items():
+            mif, p5 = of_split[split]
+            if mif is not None:
+                at_5 = "" if p5 is None else f"{p5:.3f}"
+                lines.append(f"| | {name} (reference) | | | {mif:.3f} | {at_5} | | | | | |")
+    for step in steps:
+        found = step["values"].get("calibration")
+        if found:
+            lines += ["", "## Calibration", "", "Calibrated on dev, without the linear scorer:", ""]
+            lines += ["| | test | l1000 |", "|---|---|---|"]
+            for key in dict.fromkeys(key.rpartition(" ")[0] for key in found):
+                lines.append(
+                    f"| {key} | {found[key + ' test']:.4f} | {found[key + ' l1000']:.4f} |"
+                )
+    return lines
+
+
+def _costs(found: dict[str, Any]) -> list[str]:
+    lines = [
+        "",
+        "## What it costs on mesh47k",
+        "",
+        "Without the label autoencoder's own training (results/label-ae.md).",
+        "",
+        "| | CPU-seconds to learn | seconds | peak MB | folder MB | documents per CPU-second |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name, title in (("lazy", "without linear scorer"), ("linear", "with it")):
+        if name in found:
+            one = found[name]
+            lines.append(
+                f"| {title} | {one['cpu']:.0f} | {one['seconds']:.0f} | {one['peak']:.0f} | "
+                f"{one['training']['bytes'] / 1e6:.0f} | {1 / one['document_cpu']:.0f} |"
+            )
+    return lines
+
+
+def _tibkat(found: dict[str, Any]) -> list[str]:
+    lines = [
+        "",
+        "## tibkat",
+        "",
+        "Test: lines whose number has md5 % 10 == 0; md5 % 10 == 1 is given with `--tune`.",
+        "",
+        "| language | method | MiF | P@5 | candidate recall | p against knn |",
+        "|---|---|---|---|---|---|",
+    ]
+    names = {"knn": "knn, tuned", "lazy": "rerank", "linear": "rerank with linear scorer"}
+    for language, methods in found.items():
+        for name, title in names.items():
+            if name not in methods:
+                continue
+            one = methods[name]
+            recall = f"{one['recall']:.3f}" if "recall" in one else ""
+            p = f"{one['p']:.3f}" if "p" in one else ""
+            lines.append(
+                f"| {language} | {title} | {one['MiF']:.4f} | {one['P@5']:.4f} | {recall} | {p} |"
+            )
+        mif, p5 = ANNIF_TIBKAT[language]
+        lines.append(f"| {language} | Annif ensemble (reference) | {mif:.3f} | {p5:.3f} | | |")
+    return lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("parts", nargs="*", help=" ".join(PARTS))
+    parser.add_argument("--work", type=Path, required=True)
+    asked = parser.parse_args()
+    asked.work.mkdir(parents=True, exist_ok=True)
+    work = {
+        "lessons": find_lessons,
+        "ablation": ablate,
+        "costs": cost,
+        "tibkat": tibkat,
+        "report": report,
+    }
+    for part in asked.parts or PARTS:
+        work[part](asked.work)
+
+
+if __name__ == "__main__":
+    main()
