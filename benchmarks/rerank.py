@@ -87,14 +87,14 @@ class Stages:
     def __init__(self) -> None:
         self._last = ""
 
-    def __call__(self, stage: str, done: int, total: int) -> None:
+    def __call__(self, stage: str, _: int, total: int) -> None:
         if stage != self._last:
             self._last = stage
             say(f"{stage} ({total:,})")
 
 
 def find_lessons(work: Path) -> None:
-    """The candidates of documents taken out and of every split, with and without the linear scorer."""
+    """The candidates of documents taken out and of every split, with and without `linear`."""
     make_collection(work / "mesh47k")
     with Indexer.open(work / "mesh47k") as indexer:
         settings = LearningSettings()
@@ -259,7 +259,7 @@ def ablate(work: Path) -> None:
 
 
 def calibration(mine: dict[str, Lesson], scores: dict[str, Any], gold: Gold) -> dict[str, float]:
-    """Calibrated on dev: the error on the other splits, and the expected-F cut against a threshold."""
+    """Calibrated on dev: the error on the other splits, and what the expected-F cut brings."""
     dev = mine["dev"]
     missed = float((dev.gold.sum() - dev.right.sum()) / dev.pairs.count)
     made = calibrate(scores["dev"], dev.right, missed=missed, documents=dev.pairs.count, error=0.0)
@@ -275,7 +275,7 @@ def calibration(mine: dict[str, Lesson], scores: dict[str, Any], gold: Gold) -> 
         for target in (0.9, 0.5):
             above = calibrated >= made.threshold(target)
             found[f"precision at {target} {split}"] = float(lesson.right[above].mean())
-            found[f"share at {target} {split}"] = float(
+            found[f"recall at {target} {split}"] = float(
                 lesson.right[above].sum() / lesson.gold.sum()
             )
     return found
