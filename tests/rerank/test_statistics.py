@@ -131,6 +131,19 @@ def test_only_the_terms_that_describe_most_are_kept(monkeypatch):
         np.testing.assert_allclose(np.sort(found[found[:, column] > 0, column]), best)
 
 
+def test_some_lines_at_a_time_give_the_same(monkeypatch):
+    corpus = [(["crab"], ["plum", "fig"], {2, 3})] * 4 + [(["apple", "pear"], ["fig"], {0})] * 14
+    whole = count_statistics(*parts_of(corpus))
+    assert whole.speaking.nnz
+    monkeypatch.setattr(module, "_LINES", 2)
+    _assert_same(count_statistics(*parts_of(corpus)), whole)
+
+
+def test_documents_without_terms_or_mentions():
+    found = count_statistics(*parts_of([([], [], {0, 1})] * 3))
+    assert found.describing.shape == found.speaking.shape == (0, WIDTH)
+
+
 @given(st.lists(texts, min_size=1, max_size=10), st.integers(0, 5))
 def test_widened(corpus, more):
     labels, counts, terms, mentions = parts_of(corpus)
