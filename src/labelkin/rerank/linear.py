@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -104,6 +105,7 @@ def fit_linear(
     columns = np.flatnonzero(frequencies >= _LEAST_DOCUMENTS)
     documents = labels.shape[0]
     classifier = _classifier(cost, seed)
+    alone = Lock()
 
     def fitted(column: int) -> tuple[Integers, Floats, float]:
         having = by_label.indices[by_label.indptr[column] : by_label.indptr[column + 1]]
@@ -120,7 +122,10 @@ def fit_linear(
         if len(chosen) == len(having):
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32), 1.0
         model = classifier()
-        model.fit(weighted[chosen], np.arange(len(chosen)) < len(having))
+        lines = weighted[chosen]
+        # liblinear has one source of random numbers for all threads.
+        with alone:
+            model.fit(lines, np.arange(len(chosen)) < len(having))
         weights = model.coef_.ravel()
         kept = np.flatnonzero(np.abs(weights) > _SMALL_WEIGHT)
         return kept, weights[kept].astype(np.float32), float(model.intercept_[0])
