@@ -7,6 +7,7 @@ headings that a tenth of all documents have learn from all. Small weights are dr
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -131,7 +132,9 @@ def fit_linear(
         return kept, weights[kept].astype(np.float32), float(model.intercept_[0])
 
     found = []
-    with ThreadPoolExecutor(threads) as pool:
+    with warnings.catch_warnings(), ThreadPoolExecutor(threads) as pool:
+        # Rounds are limited on purpose.
+        warnings.filterwarnings("ignore", "Liblinear failed to converge")
         for number, one in enumerate(pool.map(fitted, columns.tolist()), start=1):
             found.append(one)
             if progress is not None and (number % 100 == 0 or number == len(columns)):
