@@ -22,8 +22,11 @@ def training_neighbours(
 ) -> TrainingNeighbours:
     """Neighbours of at most `most` documents to learn from and of all that were kept aside.
 
-    They weigh 1 − d, with distances of the kind `self`.
+    They weigh 1 − d, with distances of the kind `self`. Documents that are neither
+    learned from nor kept aside are nobody's neighbours.
     """
+    is_there = np.zeros(data.label_sets.rows, dtype=np.bool_)
+    is_there[data.rows] = is_there[data.held_out] = True
     rows = data.rows
     if len(rows) > most:
         rows = np.random.default_rng((seed, most)).choice(rows, most, replace=False)
@@ -34,7 +37,8 @@ def training_neighbours(
         part = slice(start, min(start + _BATCH, len(rows)))
         found = search.search_rows(rows[part], _K)
         # Documents that came after the label sets were read have none here.
-        known = found.rows < data.label_sets.rows
+        known = (found.rows >= 0) & (found.rows < data.label_sets.rows)
+        known[known] = is_there[found.rows[known]]
         near[part] = np.where(known, found.rows, -1)
         weights[part] = np.where(known, 1 - found.distances("self"), 0)
         if progress is not None:

@@ -83,6 +83,8 @@ def calibrate(
         raise MissingExtraError(
             "calibration needs scikit-learn: pip install 'labelkin[rerank]'"
         ) from exception
+    if len(raw) == 0:
+        return Calibration((0.0,), (0.0,), _precision(raw, right), missed, error, documents)
     order = np.argsort(raw, kind="stable")
     sorted_raw = raw[order].astype(np.float64)
     shares = IsotonicRegression(y_min=0.0, y_max=1.0).fit_transform(sorted_raw, right[order])

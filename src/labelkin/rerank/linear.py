@@ -7,9 +7,11 @@ headings that a tenth of all documents have learn from all. Small weights are dr
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -104,6 +106,7 @@ def fit_linear(
     columns = np.flatnonzero(frequencies >= _LEAST_DOCUMENTS)
     documents = labels.shape[0]
     classifier = _classifier(cost, seed)
+    alone = Lock()
 
     def fitted(column: int) -> tuple[Integers, Floats, float]:
         having = by_label.indices[by_label.indptr[column] : by_label.indptr[column + 1]]
@@ -120,13 +123,18 @@ def fit_linear(
         if len(chosen) == len(having):
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32), 1.0
         model = classifier()
-        model.fit(weighted[chosen], np.arange(len(chosen)) < len(having))
+        lines = weighted[chosen]
+        # liblinear has one source of random numbers for all threads.
+        with alone:
+            model.fit(lines, np.arange(len(chosen)) < len(having))
         weights = model.coef_.ravel()
         kept = np.flatnonzero(np.abs(weights) > _SMALL_WEIGHT)
         return kept, weights[kept].astype(np.float32), float(model.intercept_[0])
 
     found = []
-    with ThreadPoolExecutor(threads) as pool:
+    with warnings.catch_warnings(), ThreadPoolExecutor(threads) as pool:
+        # Rounds are limited on purpose.
+        warnings.filterwarnings("ignore", "Liblinear failed to converge")
         for number, one in enumerate(pool.map(fitted, columns.tolist()), start=1):
             found.append(one)
             if progress is not None and (number % 100 == 0 or number == len(columns)):

@@ -33,6 +33,8 @@ _DOUBT = 3
 _DESCRIBING_TERMS = 100
 # A heading that has not been named yet is given about as often as this when it is.
 _RATE = 0.3
+# Headings or terms looked at together with all that they occur with, before most is dropped.
+_LINES = 2000
 
 Floats = npt.NDArray[np.float32]
 
@@ -143,35 +145,48 @@ def _together(labels: csr_matrix[Any], frequencies: Floats) -> csr_matrix[Any]:
 
 
 def _describing(labels: csr_matrix[Any], weighted: csr_matrix[Any]) -> csr_matrix[Any]:
-    centroids = unit_rows((labels.T.tocsr() @ weighted).tocsr())
-    of = np.repeat(np.arange(centroids.shape[0]), np.diff(centroids.indptr))
-    order = np.lexsort((-centroids.data, of))
-    ranks = np.empty(len(of), dtype=np.int64)
-    ranks[order] = np.arange(len(of)) - centroids.indptr[of[order]]
-    centroids.data[ranks >= _DESCRIBING_TERMS] = 0
-    centroids.eliminate_zeros()
-    made: csr_matrix[Any] = centroids.T.tocsr()
+    from scipy.sparse import vstack
+
+    by_label = labels.T.tocsr()
+    parts = []
+    for first in range(0, max(by_label.shape[0], 1), _LINES):
+        centroids = unit_rows((by_label[first : first + _LINES] @ weighted).tocsr())
+        of = np.repeat(np.arange(centroids.shape[0]), np.diff(centroids.indptr))
+        order = np.lexsort((-centroids.data, of))
+        ranks = np.empty(len(of), dtype=np.int64)
+        ranks[order] = np.arange(len(of)) - centroids.indptr[of[order]]
+        centroids.data[ranks >= _DESCRIBING_TERMS] = 0
+        centroids.eliminate_zeros()
+        parts.append(centroids)
+    made: csr_matrix[Any] = vstack(parts, format="csr").T.tocsr()
     return made
 
 
 def _speaking(
     labels: csr_matrix[Any], counts: csr_matrix[Any], frequencies: Floats
 ) -> csr_matrix[Any]:
+    from scipy.sparse import vstack
+
     has = counts.copy()
     has.data = np.ones(len(has.data), dtype=np.float32)
-    in_documents = np.bincount(has.indices, minlength=has.shape[1])
-    common: csr_matrix[Any] = (has.T.tocsr() @ labels).tocsr()
-    of = np.repeat(np.arange(common.shape[0]), np.diff(common.indptr))
-    shares = common.data / (in_documents[of] + _DOUBT)
-    overall = frequencies[common.indices] / max(labels.shape[0], 1)
-    is_telling = (
-        (common.data >= _LEAST_TERM_DOCUMENTS)
-        & (shares > _LEAST_SHARE)
-        & (shares > _LEAST_LIFT * overall)
-    )
-    common.data = np.where(is_telling, shares, 0).astype(np.float32)
-    common.eliminate_zeros()
-    return common
+    by_term = has.T.tocsr()
+    in_documents = np.diff(by_term.indptr)
+    parts = []
+    for first in range(0, max(by_term.shape[0], 1), _LINES):
+        common: csr_matrix[Any] = (by_term[first : first + _LINES] @ labels).tocsr()
+        of = np.repeat(np.arange(common.shape[0]), np.diff(common.indptr)) + first
+        shares = common.data / (in_documents[of] + _DOUBT)
+        overall = frequencies[common.indices] / max(labels.shape[0], 1)
+        is_telling = (
+            (common.data >= _LEAST_TERM_DOCUMENTS)
+            & (shares > _LEAST_SHARE)
+            & (shares > _LEAST_LIFT * overall)
+        )
+        common.data = np.where(is_telling, shares, 0).astype(np.float32)
+        common.eliminate_zeros()
+        parts.append(common)
+    made: csr_matrix[Any] = vstack(parts, format="csr")
+    return made
 
 
 def _naming_rates(labels: csr_matrix[Any], mentions: Mentions) -> tuple[Floats, Floats]:

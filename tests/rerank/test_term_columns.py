@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from labelkin.rerank.term_columns import TermColumns, unit_rows
+
+texts = st.lists(st.lists(st.sampled_from("abcde"), max_size=8), min_size=1, max_size=8)
+
+
+def plain_terms(stems: list[str]) -> list[str]:
+    return stems + [f"{one} {other}" for one, other in pairwise(stems)]
+
+
+@given(texts)
+def test_terms_that_occur_in_enough_documents(documents):
+    frequencies = Counter(term for stems in documents for term in {*plain_terms(stems)})
+    terms = TermColumns.learned(iter(documents), len(documents))
+    assert terms.terms == sorted(t for t, n in frequencies.items() if n >= (4 if " " in t else 2))
+    for column, term in enumerate(terms.terms):
+        assert terms.column(term) == column
+        assert terms.is_single[column] == (" " not in term)
+        assert terms.idf[column] == pytest.approx(
+            np.log(len(documents) / frequencies[term]), abs=1e-6
+        )
+    assert terms.column("unheard of") is None
+
+
+@given(texts, texts)
+def test_counts(learned, documents):
+    terms = TermColumns.learned(learned, len(learned))
+    counts = terms.counts(documents)
+    assert counts.shape == (len(documents), len(terms))
+    assert counts.has_sorted_indices
+    for line, stems in zip(counts.toarray(), documents, strict=True):
+        expected = Counter(plain_terms(stems))
+        assert line.tolist() == [expected[term] for term in terms.terms]
+
+
+@given(texts, st.booleans())
+def test_weights(documents, pairs):
+    terms = TermColumns.learned(documents, len(documents))
+    counts = terms.counts(documents)
+    before = counts.toarray()
+    weighted = terms.weighted(counts, pairs=pairs).toarray()
+    np.testing.assert_array_equal(counts.toarray(), before)
+    expected = np.where(before > 0, 1 + np.log(np.maximum(before, 1)), 0) * terms.idf
+    if not pairs:
+        expected[:, ~terms.is_single] = 0
+    lengths = np.linalg.norm(expected, axis=1, keepdims=True)
+    expected = np.divide(expected, lengths, out=np.zeros_like(expected), where=lengths > 0)
+    np.testing.assert_allclose(weighted, expected, atol=1e-6)
+
+
+def test_no_documents_and_no_terms():
+    terms = TermColumns.learned([["a"], []], 2)
+    assert len(terms) == 0
+    assert terms.counts([["a"], []]).shape == (2, 0)
+    assert terms.weighted(terms.counts([["a"]]), pairs=True).shape == (1, 0)
+    some = TermColumns.learned([["a"], ["a"]], 2)
+    assert some.counts([]).shape == (0, 1)
+
+
+def test_lines_of_length_1():
+    terms = TermColumns.learned([["a", "b"], ["a"], ["b", "c"], ["c"]], 4)
+    made = unit_rows(terms.counts([["a", "a", "b"], [], ["c"]]))
+    np.testing.assert_allclose(np.linalg.norm(made.toarray(), axis=1), [1, 0, 1], rtol=1e-6)
