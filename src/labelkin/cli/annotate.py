@@ -13,6 +13,7 @@ from labelkin.cli.build import build_with_progress
 from labelkin.cli.console import counted, print_json, seconds_text, tell
 from labelkin.cli.exits import exit_after_reading
 from labelkin.cli.options import (
+    Accept,
     CollectionPath,
     CorpusFiles,
     CorpusFormat,
@@ -25,16 +26,21 @@ from labelkin.cli.options import (
     Limit,
     MethodName,
     RepresentationName,
+    Review,
     Strict,
     Threshold,
     Voters,
 )
 from labelkin.cli.progress import meter
-from labelkin.cli.settings import asked_settings, tell_unknown_labels
+from labelkin.cli.settings import asked_settings, down_to_review, tell_unknown_labels
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from labelkin.corpus import Document
+    from labelkin.scoring.methods import Method
     from labelkin.scoring.ranking import Ranking
+    from labelkin.scoring.suggestion import Band
     from labelkin.vocab import Vocabulary
 
 
@@ -54,6 +60,8 @@ def annotate(
     k: Voters = None,
     limit: Limit = None,
     threshold: Threshold = None,
+    accept: Accept = None,
+    review: Review = None,
     include: Include = None,
     exclude: Exclude = None,
     fold_broader: FoldBroader = False,
@@ -79,9 +87,13 @@ def annotate(
             k=k,
             limit=limit,
             threshold=threshold,
+            accept=accept,
+            review=review,
             include=include,
             exclude=exclude,
         )
+        if review is not None and threshold is None and limit is None:
+            settings = down_to_review(indexer, settings)
         if settings.k:
             build_with_progress(indexer, representation)
         tell_unknown_labels(indexer, [settings])
@@ -89,7 +101,7 @@ def annotate(
             "neighbours": indexer.search(representation).fingerprint() if settings.k else {},
             "vocabulary": indexer.collection.vocabulary_state(),
             "method": asdict(settings),
-            "model": indexer.model_digest() if settings.learned else "",
+            "model": indexer.model_digest(settings.method) if settings.learned else "",
             "fold_broader": fold_broader,
             "language": language,
             "files": [_identity(path) for path in corpus.paths],
@@ -102,6 +114,7 @@ def annotate(
                     indexer.labels(batch, settings, representation, fold=fold_broader),
                     indexer.vocabulary,
                     language,
+                    _bands(indexer.method(settings)),
                 ),
                 output,
                 labels=len(indexer.vocabulary),
@@ -122,8 +135,18 @@ def _identity(path: Path) -> tuple[str, int]:
     return (str(path), 0) if str(path) == "-" else (str(path.resolve()), path.stat().st_size)
 
 
+def _bands(method: Method) -> Callable[[float], Band] | None:
+    """Tells the band of a score, for a method that has bands."""
+    found: Callable[[float], Band] | None = getattr(method, "band", None)
+    return found
+
+
 def _records(
-    documents: list[Document], given: Ranking, vocabulary: Vocabulary, language: str
+    documents: list[Document],
+    given: Ranking,
+    vocabulary: Vocabulary,
+    language: str,
+    band: Callable[[float], Band] | None,
 ) -> list[dict[str, Any]]:
     return [
         {
@@ -134,6 +157,7 @@ def _records(
                     "id": vocabulary[column].id,
                     "name": vocabulary[column].name(language),
                     "score": round(score, 6),
+                    **({} if band is None else {"band": band(score)}),
                     "column": column,
                 }
                 for column, score in zip(columns.tolist(), scores.tolist(), strict=True)

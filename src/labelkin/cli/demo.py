@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from labelkin.cli.add import tell_added
+from labelkin.cli.compare_methods import compared, usable_methods
 from labelkin.cli.console import print_json, tell
 from labelkin.cli.info import print_info
 from labelkin.cli.neighbours import show_neighbours
@@ -19,11 +20,10 @@ from labelkin.cli.progress import meter
 from labelkin.cli.side_by_side import show_side_by_side
 from labelkin.cli.suggest import print_suggestions
 from labelkin.cli.texts import PLAIN_TEXT
-from labelkin.cli.train import print_report, train_with_progress
+from labelkin.cli.training import Training
 
 if TYPE_CHECKING:
     from labelkin.corpus import Document
-    from labelkin.evaluate import Evaluation
     from labelkin.indexer import Indexer
     from labelkin.scoring.settings import MethodName
 
@@ -68,7 +68,10 @@ def demo(
         else:
             print_info(indexer.info())
             _look_around(indexer)
-            _measure(indexer, list(made), _train(indexer, seed))
+            _train(indexer, seed)
+            methods = usable_methods(indexer)
+            _look_again(indexer, methods)
+            _measure(indexer, list(made), methods)
 
 
 def _look_around(indexer: Indexer) -> None:
@@ -82,30 +85,35 @@ def _look_around(indexer: Indexer) -> None:
         print_suggestions(text, suggestions[:_SHOWN], "en", explain=False)
 
 
-def _train(indexer: Indexer, seed: int) -> Sequence[MethodName]:
-    """Train the label autoencoder, where that is possible; the methods that can be compared."""
+def _train(indexer: Indexer, seed: int) -> None:
+    """Train all that can be trained here."""
     from labelkin.exceptions import MissingExtraError
     from labelkin.labels.training_settings import TrainingSettings
-    from labelkin.scoring.settings import METHOD_NAMES
+    from labelkin.rerank.settings import LearningSettings
 
-    tell("Training a label autoencoder on the headings of these documents:")
+    label_ae = TrainingSettings(epochs=_EPOCHS, seed=seed)
     try:
-        report = train_with_progress(indexer, TrainingSettings(epochs=_EPOCHS, seed=seed))
+        Training(indexer, label_ae, LearningSettings(seed=seed)).run()
     except MissingExtraError as error:
-        tell(f"Left out: {error}")
-        return ("knn",)
-    if report is not None:
-        print_report(report)
-    return METHOD_NAMES
+        tell(f"Nothing can be trained: {error}")
+
+
+def _look_again(indexer: Indexer, methods: Sequence[MethodName]) -> None:
+    from labelkin.corpus import Document
+    from labelkin.scoring.settings import Settings
+
+    if "rerank" in methods:
+        text = Document(PLAIN_TEXT, _TEXTS[-1], language="en")
+        (suggestions,) = indexer.suggest(
+            [text], settings=Settings.from_config(indexer.config, "rerank")
+        )
+        tell(f"\nHeadings for {text.title!r} again, by all that speaks for them:")
+        print_suggestions(text, suggestions, "en", explain=False)
 
 
 def _measure(indexer: Indexer, documents: list[Document], methods: Sequence[MethodName]) -> None:
     from labelkin.evaluate import parse_measure
-    from labelkin.scoring.settings import Settings
 
-    tell(f"\nHow good the methods are, on {len(documents)} documents kept aside:")
+    tell(f"How good the methods are, on {len(documents)} documents kept aside:")
     measures = [parse_measure(name) for name in _MEASURES.split()]
-    settings = [Settings.from_config(indexer.config, method) for method in methods]
-    found = indexer.compare(documents, settings)
-    evaluations: dict[str, Evaluation] = dict(zip(methods, found, strict=True))
-    show_side_by_side(evaluations, measures, json=False)
+    show_side_by_side(compared(indexer, documents, methods), measures, json=False)

@@ -63,7 +63,7 @@ def evaluate(
     from labelkin.corpus import read_corpus
     from labelkin.indexer import Indexer
 
-    asked = _parsed(measures)
+    asked = parsed_measures(measures)
     corpus = read_corpus(*files, format=format)
     documents = [document for document in corpus.documents() if document.labels]
     with Indexer.open(collection) as indexer:
@@ -112,7 +112,7 @@ def score(
     from labelkin.evaluate.files import align, read_label_file
     from labelkin.evaluate.gold import hierarchy_of_names, names_by_column
 
-    asked = _parsed(measures)
+    asked = parsed_measures(measures)
     right, given = read_label_file(gold), read_label_file(predicted)
     missing = [document for document in right.labels if document not in given.labels]
     strangers = [document for document in given.labels if document not in right.labels]
@@ -131,7 +131,8 @@ def score(
     _show(Evaluation(matrix, ranking, hierarchy=hierarchy), asked, names, per_label, json)
 
 
-def _parsed(names: str | None) -> Sequence[Measure]:
+def parsed_measures(names: str | None) -> Sequence[Measure]:
+    """The measures that a list names; the usual ones without a list."""
     from labelkin.evaluate import DEFAULT_MEASURES, parse_measure
 
     if names is None:

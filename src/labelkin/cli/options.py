@@ -17,6 +17,7 @@ class Method(StrEnum):
     MIX = "mix"
     MIX_RANKED = "mix-ranked"
     LEXICAL = "lexical"
+    RERANK = "rerank"
 
 
 CollectionPath = Annotated[Path, typer.Argument(metavar="COLLECTION", help="A collection folder.")]
@@ -53,7 +54,8 @@ RepresentationName = Annotated[
 ]
 _METHODS = (
     "knn lets neighbours vote, label-ae decodes their average in the latent space, mix and "
-    "mix-ranked do both, lexical gives headings that the text names and needs no documents. "
+    "mix-ranked do both, lexical gives headings that the text names and needs no documents, "
+    "rerank weighs all of these and more. "
     "Default: as labelkin.toml says."
 )
 MethodName = Annotated[Method | None, typer.Option("--method", help=_METHODS)]
@@ -68,6 +70,18 @@ Limit = Annotated[
 ]
 Threshold = Annotated[
     float | None, typer.Option(min=0, max=1, help="Give no heading with a lower score.")
+]
+Accept = Annotated[
+    float | None,
+    typer.Option(min=0, max=1, help="rerank marks headings as `accept` that are right this often."),
+]
+Review = Annotated[
+    float | None,
+    typer.Option(
+        min=0,
+        max=1,
+        help="rerank gives headings that are right this often, the accepted among them.",
+    ),
 ]
 Include = Annotated[
     list[str] | None, typer.Option(help="Only this concept, branch or scheme; repeatable.")

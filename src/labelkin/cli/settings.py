@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import typer
+
 from labelkin.cli.console import counted, tell
 from labelkin.cli.options import Method
 
@@ -23,6 +25,8 @@ def asked_settings(
     weighting: str | None = None,
     limit: int | None = None,
     threshold: float | None = None,
+    accept: float | None = None,
+    review: float | None = None,
     include: Sequence[str] | None = None,
     exclude: Sequence[str] | None = None,
 ) -> Settings:
@@ -34,19 +38,33 @@ def asked_settings(
     from labelkin.scoring.settings import Settings
 
     settings = Settings.from_config(config, method.value if method else None)
+    if settings.method != "rerank" and (accept is not None or review is not None):
+        raise typer.BadParameter("--accept and --review are for the method rerank")
     return settings.changed(
         k=k,
         weighting=weighting,
         limit=limit,
         threshold=threshold,
+        accept=accept,
+        review=review,
         include=tuple(include) if include else None,
         exclude=(*settings.knn.exclude, *exclude) if exclude else None,
     )
 
 
+def down_to_review(indexer: Indexer, settings: Settings) -> Settings:
+    """With a threshold that does not keep back what passes the review bar of `rerank`."""
+    from labelkin.rerank.model import reranker_info
+    from labelkin.rerank.open import reranker_folder
+
+    calibration = reranker_info(reranker_folder(indexer.collection)).calibration
+    bar = min(settings.rerank.threshold, calibration.threshold(settings.rerank.review))
+    return settings.changed(threshold=bar)
+
+
 def tell_unknown_labels(indexer: Indexer, settings: Sequence[Settings]) -> None:
     """Say how many labels of the collection its model has never seen."""
-    if all(not one.learned for one in settings):
+    if all(one.method in ("knn", "lexical", "rerank") for one in settings):
         return
     from labelkin.scoring.label_ae import LabelAe
 
@@ -54,6 +72,6 @@ def tell_unknown_labels(indexer: Indexer, settings: Sequence[Settings]) -> None:
     unknown = model.unknown_labels() if isinstance(model, LabelAe) else 0
     if unknown:
         tell(
-            f"{counted(unknown, 'heading')} of the documents came after the label autoencoder was "
-            "trained, which leaves them out; `labelkin train` teaches it."
+            f"{counted(unknown, 'heading')} left out by the label autoencoder: in none of the "
+            "documents that it was trained on."
         )

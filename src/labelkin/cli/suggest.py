@@ -13,6 +13,7 @@ from labelkin.cli.build import build_with_progress
 from labelkin.cli.console import print_json, print_table, tell
 from labelkin.cli.exits import exit_after_reading
 from labelkin.cli.options import (
+    Accept,
     BodyText,
     CollectionPath,
     CorpusFormat,
@@ -24,12 +25,13 @@ from labelkin.cli.options import (
     Limit,
     MethodName,
     RepresentationName,
+    Review,
     TextFile,
     Threshold,
     TitleText,
     Voters,
 )
-from labelkin.cli.settings import asked_settings
+from labelkin.cli.settings import asked_settings, down_to_review
 from labelkin.cli.texts import PLAIN_TEXT, open_texts
 
 if TYPE_CHECKING:
@@ -50,12 +52,20 @@ def suggest(
     k: Voters = None,
     limit: Limit = None,
     threshold: Threshold = None,
+    accept: Accept = None,
+    review: Review = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also show what lies below the review bar of rerank.")
+    ] = False,
     include: Include = None,
     exclude: Exclude = None,
     fold_broader: FoldBroader = False,
     explain: Annotated[
         bool,
-        typer.Option("--explain", help="List the documents or words that speak for each heading."),
+        typer.Option(
+            "--explain",
+            help="List the documents, words and signals that speak for each heading.",
+        ),
     ] = False,
     method: MethodName = None,
     representation: RepresentationName = None,
@@ -76,9 +86,13 @@ def suggest(
             k=k,
             limit=limit,
             threshold=threshold,
+            accept=accept,
+            review=review,
             include=include,
             exclude=exclude,
         )
+        if review is not None and threshold is None and limit is None:
+            settings = down_to_review(indexer, settings)
         if settings.k:
             build_with_progress(indexer, representation)
         found = _suggested(indexer, documents, settings, representation, fold_broader)
@@ -86,7 +100,7 @@ def suggest(
             print_json([_as_json(*pair, language) for pair in found])
         else:
             for document, suggestions in found:
-                print_suggestions(document, suggestions, language, explain)
+                print_suggestions(document, suggestions, language, explain, everything)
     if corpus is not None:
         exit_after_reading(corpus.report, strict=False)
 
@@ -107,33 +121,58 @@ def _suggested(
 
 
 def print_suggestions(
-    document: Document, suggestions: list[Suggestion], language: str, explain: bool
+    document: Document,
+    suggestions: list[Suggestion],
+    language: str,
+    explain: bool,
+    everything: bool = False,
 ) -> None:
-    """Print one document's headings as a table, with the evidence."""
+    """Print one document's headings as a table, with the evidence.
+
+    Those below the review bar are only counted, unless `everything` is shown.
+    """
     heading = "" if document.id == PLAIN_TEXT else f"{document.id}  {document.title}"
+    shown = [one for one in suggestions if everything or one.band != "hidden"]
     if not suggestions:
         tell(f"{heading or 'The text'}: no heading can be suggested.")
         return
-    rows = []
-    for suggestion in suggestions:
-        bar = "█" * round(suggestion.score * _BAR)
-        name = suggestion.concept.name(language)
-        reason = suggestion.reason_in(language)
-        rows.append((name, bar, f"{suggestion.score:.2f}", reason))
-        if explain:
-            rows += [
-                (
-                    f"    {carrier.id}",
-                    "",
-                    f"{carrier.distance:.2f}",
-                    carrier.title if carrier.carries else f"({carrier.share:.0%}) {carrier.title}",
-                )
-                for carrier in suggestion.carriers
-            ]
-            rows += [("", "", f"{naming.count} ×", naming.reason) for naming in suggestion.named]
-    columns = [("heading", False), ("", False), ("score", True), ("evidence", False)]
-    print_table(heading, columns, rows)
-    typer.echo()
+    if shown:
+        has_bands = any(one.band is not None for one in shown)
+        rows = []
+        for suggestion in shown:
+            rows.append(_row(suggestion, language))
+            if explain:
+                rows += _explanation(suggestion)
+        columns = [("heading", False), ("", False), ("score", True), ("band", False)]
+        if not has_bands:
+            columns.pop()
+            rows = [(*row[:3], row[4]) for row in rows]
+        print_table(heading, [*columns, ("evidence", False)], rows)
+        typer.echo()
+    if hidden := len(suggestions) - len(shown):
+        more = f"{hidden:,} more" if shown else f"{heading or 'The text'}: {hidden:,}"
+        noun = "heading" if hidden == 1 else "headings"
+        tell(f"{more} {noun} below the review bar; --all shows {'it' if hidden == 1 else 'them'}.")
+
+
+def _row(suggestion: Suggestion, language: str) -> tuple[str, ...]:
+    """Heading, bar, score, band and evidence."""
+    bar = "█" * round(suggestion.score * _BAR)
+    name = suggestion.concept.name(language)
+    score = f"{suggestion.score:.2f}"
+    return (name, bar, score, suggestion.band or "", suggestion.reason_in(language))
+
+
+def _explanation(suggestion: Suggestion) -> Iterator[tuple[str, ...]]:
+    """A row per document and naming that speaks for a heading, and one for the signals."""
+    if suggestion.signals:
+        weights = (f"{one.name} {one.weight:+.1f}" for one in suggestion.signals)
+        yield ("", "", "", "", ", ".join(weights))
+    for carrier in suggestion.carriers:
+        title = carrier.title if carrier.carries else f"({carrier.share:.0%}) {carrier.title}"
+        yield (f"    {carrier.id}", "", f"{carrier.distance:.2f}", "", title)
+    for naming in suggestion.named:
+        yield ("", "", f"{naming.count} ×", "", naming.reason)
 
 
 def _as_json(document: Document, suggestions: list[Suggestion], language: str) -> dict[str, Any]:
@@ -146,6 +185,7 @@ def _as_json(document: Document, suggestions: list[Suggestion], language: str) -
                 "name": suggestion.concept.name(language),
                 "score": round(suggestion.score, 6),
                 "rank": suggestion.rank,
+                **_band_as_json(suggestion),
                 "evidence": {
                     "votes": suggestion.votes,
                     "neighbours": suggestion.neighbours,
@@ -169,3 +209,10 @@ def _as_json(document: Document, suggestions: list[Suggestion], language: str) -
             for suggestion in suggestions
         ],
     }
+
+
+def _band_as_json(suggestion: Suggestion) -> dict[str, Any]:
+    if suggestion.band is None:
+        return {}
+    signals = [{"name": one.name, "weight": round(one.weight, 4)} for one in suggestion.signals]
+    return {"band": suggestion.band, "signals": signals}

@@ -96,6 +96,9 @@ def _as_row(trial: Trial, measure: str) -> dict[str, object]:
         row = {"share": mix.share, "count": mix.count or "none", "threshold": mix.threshold}
     elif settings.method == "lexical":
         row = {"threshold": settings.lexical.threshold}
+    elif settings.method == "rerank":
+        cut = settings.rerank
+        row = {"count": cut.count or "none", "threshold": cut.threshold}
     elif settings.method == "mix":
         row = {"threshold": settings.label_ae.threshold}
     else:
@@ -128,6 +131,12 @@ def _as_config(best: Settings) -> dict[str, dict[str, object]]:
         return {"mix": {"share": mix.share, **cut}, "suggest": {"limit": 0}}
     if best.method == "lexical":
         return {"lexical": {"threshold": best.lexical.threshold}, "suggest": {"limit": 0}}
+    if best.method == "rerank":
+        reranked = best.rerank
+        return {
+            "rerank": {"count": reranked.count or "none", "threshold": reranked.threshold},
+            "suggest": {"limit": 0},
+        }
     return {
         "label_ae": {
             "k": label_ae.k,

@@ -68,7 +68,8 @@ def sweep(
 
     For `knn` these are k, weighting and the cut (counts alone, thresholds
     alone); for `label-ae` also the distance; for `mix` the label-AE's
-    threshold; for `mix-ranked` its share and the cut; for `lexical` the threshold.
+    threshold; for `mix-ranked` its share and the cut; for `lexical` the threshold; for
+    `rerank` the expected F and the threshold.
     """
     trials: list[Trial] = []
     near = [k for k in ks if k <= queries.neighbours.k] or [queries.neighbours.k]
@@ -116,6 +117,8 @@ def _bases(
             replace(settings.lexical, threshold=threshold, limit=0) for threshold in thresholds
         ]
         yield method, [(method.changed(c), replace(settings, lexical=c)) for c in tried_cuts]
+    elif settings.method == "rerank":
+        yield method, list(_reranker_cuts(method, settings, thresholds))
     elif isinstance(method, MixRanked):
         for share in SHARES:
             mix = replace(settings.mix, share=share)
@@ -127,6 +130,18 @@ def _bases(
                 method.changed(mix),
                 [(method.changed(one), replace(settings, mix=one)) for one in tried],
             )
+
+
+def _reranker_cuts(
+    method: Method, settings: Settings, thresholds: Sequence[float]
+) -> Iterator[tuple[Method, Settings]]:
+    from labelkin.rerank.method import Rerank
+
+    if isinstance(method, Rerank):
+        base = replace(settings.rerank, limit=0)
+        by_threshold = (replace(base, count=None, threshold=threshold) for threshold in thresholds)
+        for one in (replace(base, count="expected-f", threshold=0.0), *by_threshold):
+            yield method.changed(one), replace(settings, rerank=one)
 
 
 def _cuts(base: ScorerSettings, thresholds: Sequence[float]) -> Iterator[ScorerSettings]:

@@ -110,6 +110,11 @@ def _require(lock: FileLock, folder: Path) -> None:
         raise CollectionBusyError(f"{folder}: another process is training")
 
 
+def check_torch() -> None:
+    """Raise where training is not possible for want of torch."""
+    _trainer_class()
+
+
 def check_training(
     data: TrainingData, settings: TrainingSettings, folder: Path, *, resume: bool
 ) -> None:

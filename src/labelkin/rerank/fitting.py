@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelkin.corpus.document import Document
-from labelkin.exceptions import CollectionBusyError, ModelNotFoundError
+from labelkin.exceptions import CollectionBusyError, MissingExtraError, ModelNotFoundError
 from labelkin.labels.model import LabelModel
 from labelkin.neighbours.search import NeighbourSearch
 from labelkin.rerank.calibration import reliability
@@ -20,6 +21,7 @@ from labelkin.rerank.learning import Learned, Learner, Lesson
 from labelkin.rerank.model import RerankInfo, save_reranker
 from labelkin.rerank.open import DECODING, reranker_folder
 from labelkin.rerank.pairs import Floats
+from labelkin.rerank.ranker import check_lightgbm
 from labelkin.rerank.reading import Progress
 from labelkin.rerank.reliability import draw_reliability
 from labelkin.rerank.settings import LearningSettings
@@ -44,6 +46,13 @@ class LearningReport:
     score: float
     votes: float
     threshold: float
+
+
+def check_learning() -> None:
+    """Raise where an extra is missing, before anything expensive is done."""
+    check_lightgbm()
+    if importlib.util.find_spec("sklearn") is None:
+        raise MissingExtraError("the reranker needs scikit-learn: pip install 'labelkin[rerank]'")
 
 
 def fit_reranker(

@@ -22,8 +22,8 @@ from labelkin.scoring.label_ae import LabelAe
 from labelkin.scoring.mention_search import MentionSearch
 from labelkin.scoring.queries import Queries
 from labelkin.scoring.ranking import Ranking
-from labelkin.scoring.settings import RerankSettings
-from labelkin.scoring.suggestion import Band, Signal, Suggestion
+from labelkin.scoring.settings import RERANK_DEPTH, RerankSettings
+from labelkin.scoring.suggestion import CARRIED, NAMED, Band, Signal, Suggestion
 from labelkin.store.collection import Collection
 
 # Candidates with a lower score are not ranked at all.
@@ -31,9 +31,9 @@ _FLOOR = 0.01
 _BATCH = 500
 # What the groups of features are called where reasons are given.
 SIGNAL_NAMES = {
-    "votes": "similar documents",
-    "named": "named in the text",
-    "naming rate": "named in the text",
+    "votes": CARRIED,
+    "named": NAMED,
+    "naming rate": NAMED,
     "words": "words of the text",
     "related": "other headings",
     "hierarchy": "other headings",
@@ -110,7 +110,8 @@ class Rerank:
     def suggestions(self, queries: Queries, given: Ranking) -> list[list[Suggestion]]:
         """The given headings with what speaks for them, and whether they can be accepted."""
         found: list[list[Suggestion]] = []
-        voted = self._knn.suggestions(queries, given)
+        heard = self._knn.changed(replace(self._knn.settings, k=RERANK_DEPTH))
+        voted = heard.suggestions(queries, given)
         candidates = self._candidates(queries)
         for place, suggestions in enumerate(voted):
             columns = given[place][0]

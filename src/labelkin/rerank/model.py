@@ -124,6 +124,11 @@ def reranker_digest(folder: Path) -> str:
     return " ".join(sorted(files.values()))
 
 
+def reranker_info(folder: Path) -> RerankInfo:
+    """What is said of the model in `folder`, without reading it."""
+    return _described(folder)[0]
+
+
 class RerankModel:
     """A reranker that was read from its folder; parts are read when they are needed."""
 

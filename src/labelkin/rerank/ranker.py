@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -72,7 +73,14 @@ def fit_ranker(
     return Ranker(lightgbm.train(parameters, data, rounds).model_to_string())
 
 
+def check_lightgbm() -> None:
+    """Raise what is missing to learn trees or to use them."""
+    _lightgbm()
+
+
 def _lightgbm() -> Any:
+    # Threads that wait for one another should not keep busy cores from those that work.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         import lightgbm
     except ModuleNotFoundError as error:

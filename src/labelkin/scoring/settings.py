@@ -132,15 +132,28 @@ class Settings:
             return RERANK_DEPTH
         return self.label_ae.k if self.method == "label-ae" else max(self.knn.k, self.label_ae.k)
 
-    def changed(self, *, threshold: float | None = None, **changes: Any) -> Settings:
+    def changed(
+        self,
+        *,
+        threshold: float | None = None,
+        accept: float | None = None,
+        review: float | None = None,
+        **changes: Any,
+    ) -> Settings:
         """With other values for what is named and not None, wherever the method looks at them.
 
-        A threshold is the autoencoder's in `mix` and the joint ranking's in `mix-ranked`.
+        A threshold is the autoencoder's in `mix` and the joint ranking's in `mix-ranked`;
+        `accept` and `review` are the reranker's.
         """
         given = {name: value for name, value in changes.items() if value is not None}
         knn, label_ae, mix = replace(self.knn, **given), replace(self.label_ae, **given), self.mix
         lexical = replace(self.lexical, limit=knn.limit, include=knn.include, exclude=knn.exclude)
-        rerank = replace(self.rerank, limit=knn.limit)
+        rerank = replace(
+            self.rerank,
+            limit=knn.limit,
+            accept=self.rerank.accept if accept is None else accept,
+            review=self.rerank.review if review is None else review,
+        )
         if "limit" in given:
             # Asked for a number, nobody wants fewer, unless there is a threshold as well.
             knn = replace(knn, count=None, threshold=0.0)

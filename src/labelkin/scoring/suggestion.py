@@ -55,6 +55,9 @@ class Signal:
     weight: float
 
 
+# What these say is told by the documents that carry a heading and the words that name it.
+CARRIED, NAMED = "similar documents", "named in the text"
+
 Band = Literal["accept", "review", "hidden"]
 
 
@@ -95,9 +98,13 @@ class Suggestion:
         if self.inferred_from and not self.votes:
             names = ", ".join(concept.name(language) for concept in self.inferred_from)
             reasons.append(f"inferred from {names}")
-        elif self.votes or not self.named:
+        elif self.votes or not (self.named or self.signals):
             reasons.append(f"{self.votes} of {self.neighbours} nearest documents")
         reasons += [naming.reason for naming in self.named[:1]]
+        if not reasons:
+            # Neither carried nor named: the strongest of what else there is.
+            others = [one.name for one in self.signals if one.name not in (CARRIED, NAMED)]
+            reasons += others[:1]
         return "; ".join(reasons)
 
 
