@@ -80,6 +80,8 @@ def evaluate(
         tell(f"Evaluated {counted(len(documents), 'document')} with labels.")
         if known:
             tell(f"{counted(known, 'document')} in the collection itself, searched leave-one-out.")
+            if any(one.learned for one in settings):
+                tell("What was trained on them knows their headings: expect less of new documents.")
         tell_unknown_labels(indexer, settings)
     if len(evaluations) == 1:
         _show(evaluations[0], asked, names, per_label, json, bands=bands)
