@@ -34,6 +34,7 @@ class Ranker:
     def __init__(self, text: str) -> None:
         self.text = text
         self._booster = _lightgbm().Booster(model_str=text)
+        self.names: list[str] = self._booster.feature_name()
 
     def scores(self, features: Floats) -> npt.NDArray[np.float64]:
         """A raw score in [0, 1] per candidate."""
