@@ -42,6 +42,8 @@ SIGNAL_NAMES = {
     "frequency": "frequency",
     "document": "frequency",
 }
+# What speaks for a candidate before anything is known of it.
+_BEGINNING = "any candidate"
 
 
 class Rerank:
@@ -148,6 +150,7 @@ class Rerank:
         lines = np.searchsorted(pairs.keys, place * pairs.width + columns.astype(np.int64))
         contributions = self.model.ranker.contributions(candidates.features[lines])
         names = [SIGNAL_NAMES[group] for group in _groups_of(self.model.info.groups)]
+        names.append(_BEGINNING)
         found = []
         for line in contributions:
             sums: dict[str, float] = {}
