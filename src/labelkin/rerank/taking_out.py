@@ -50,6 +50,8 @@ def take_out(collection: Collection, settings: LearningSettings, given: int = 0)
         random = np.random.default_rng((settings.seed, settings.statistics_documents))
         rows = np.sort(random.choice(rows, settings.statistics_documents, replace=False))
     count = min(settings.documents, len(rows) // _LARGEST_SHARE)
+    if len(rows) == 0:
+        raise TrainingError("no document of the collection has labels to learn from; add some")
     if count < _LEAST_DOCUMENTS and given < _LEAST_DOCUMENTS:
         raise TrainingError(
             f"{len(rows)} documents with labels are too few to learn a reranker from; "
