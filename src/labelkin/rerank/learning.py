@@ -45,7 +45,7 @@ from labelkin.rerank.reading import (
 )
 from labelkin.rerank.settings import LearningSettings
 from labelkin.rerank.statistics import count_statistics
-from labelkin.rerank.taking_out import take_out
+from labelkin.rerank.taking_out import LEAST_DOCUMENTS, take_out
 from labelkin.rerank.term_columns import TermColumns
 from labelkin.rerank.votes import count_votes
 from labelkin.scoring.policy import LabelPolicy, policy_for
@@ -145,7 +145,8 @@ class Learner:
                 lessons.append(self._lesson_of_rows(world, texts, aside))
             whole = self._world(texts, terms, headings, near)
             if tuning:
-                lessons.insert(0, self._lesson(whole, reader, tuning))
+                given = self._lesson(whole, reader, tuning)
+                lessons.insert(0 if len(tuning) >= LEAST_DOCUMENTS else len(lessons), given)
         return self._learned(lessons, whole, len(tuning), started)
 
     def _near(self, rows: Integers) -> Integers:
