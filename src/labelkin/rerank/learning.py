@@ -213,10 +213,14 @@ class Learner:
 
     def _lesson(self, world: _World, reader: TextReader, documents: Sequence[Document]) -> Lesson:
         gold = gold_matrix(documents, self._collection.vocabulary).astype(np.float32)
+        if self._policy is not None:
+            gold = _replaced(gold, self._policy)
         lessons = []
         for start in range(0, len(documents), _BATCH):
             batch = documents[start : start + _BATCH]
-            near = self._search.search(batch, RERANK_DEPTH)
+            found = self._search.search(batch, RERANK_DEPTH)
+            # Documents that came after the label sets were read have none here.
+            near = remaining(found, np.zeros(self._label_sets.rows, dtype=np.bool_))
             counts = world.maker.terms.counts(reader.stems(batch, store=True))
             mentions = reader.mentions(batch)
             lessons.append(
@@ -331,6 +335,18 @@ def make_signals(
             None if linear is None else linear.margins(terms.weighted(counts, pairs=True), width)
         ),
     )
+
+
+def _replaced(gold: csr_matrix[Any], policy: LabelPolicy) -> csr_matrix[Any]:
+    """Gold labels with those that stand for them today; what nothing stands for stays."""
+    from scipy.sparse import csr_matrix
+
+    targets = np.arange(gold.shape[1])
+    targets[: len(policy.target)] = np.where(policy.target >= 0, policy.target, targets[: len(policy.target)])
+    lines = np.repeat(np.arange(gold.shape[0]), np.diff(gold.indptr))
+    keys = np.unique(lines * gold.shape[1] + targets[gold.indices])
+    places = np.divmod(keys, gold.shape[1])
+    return csr_matrix((np.ones(len(keys), dtype=np.float32), places), shape=gold.shape)
 
 
 def remaining(neighbours: Neighbours, out: npt.NDArray[np.bool_]) -> Neighbours:
