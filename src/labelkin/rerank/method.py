@@ -20,6 +20,7 @@ from labelkin.scoring.cut import cut
 from labelkin.scoring.knn import Knn
 from labelkin.scoring.label_ae import LabelAe
 from labelkin.scoring.mention_search import MentionSearch
+from labelkin.scoring.policy import policy_for
 from labelkin.scoring.queries import Queries
 from labelkin.scoring.ranking import Ranking
 from labelkin.scoring.settings import RerankSettings
@@ -62,7 +63,9 @@ class Rerank:
         self._collection = collection
         self._knn = knn
         self._label_ae = label_ae
-        self._reader = TextReader(collection, knn.policy)
+        # Features are made as they were learned from, whatever may be suggested in the end.
+        self._policy = policy_for(collection, (), ())
+        self._reader = TextReader(collection, self._policy)
         self._mentions = MentionSearch(collection, knn.policy)
         width = collection.generation().next_column
         self._maker = FeatureMaker(
@@ -175,7 +178,7 @@ class Rerank:
             self._reader.mentions(queries.documents),
             width=maker.statistics.width,
             label_sets=self._knn.label_sets,
-            policy=self._knn.policy,
+            policy=self._policy,
             terms=model.terms,
             label_ae=self._label_ae,
             linear=model.linear,
