@@ -114,6 +114,11 @@ class Rerank:
 
     def suggestions(self, queries: Queries, given: Ranking) -> list[list[Suggestion]]:
         """The given headings with what speaks for them, and whether they can be accepted."""
+        if len(queries) > _BATCH:
+            parts = (slice(n, n + _BATCH) for n in range(0, len(queries), _BATCH))
+            return [
+                one for part in parts for one in self.suggestions(queries[part], given.part(part))
+            ]
         found: list[list[Suggestion]] = []
         voted = self._knn.suggestions(queries, given)
         candidates = self._candidates(queries)
