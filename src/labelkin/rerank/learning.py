@@ -23,6 +23,7 @@ import numpy.typing as npt
 from labelkin._version import __version__
 from labelkin.corpus.document import Document
 from labelkin.evaluate.gold import gold_matrix
+from labelkin.exceptions import TrainingError
 from labelkin.neighbours.neighbours import NOBODY, Neighbours
 from labelkin.neighbours.search import NeighbourSearch
 from labelkin.rerank.calibration import (
@@ -257,6 +258,11 @@ class Learner:
     def _learned(
         self, lessons: list[Lesson], whole: _World, tuning: int, started: float
     ) -> Learned:
+        if not any(lesson.right.any() for lesson in lessons):
+            raise TrainingError(
+                "none of the headings to learn from is among the candidates; "
+                "do the documents have texts?"
+            )
         settings = self._settings
         names = feature_names(self.groups)
         # The first lesson is the one that new documents resemble most.
@@ -342,7 +348,9 @@ def _replaced(gold: csr_matrix[Any], policy: LabelPolicy) -> csr_matrix[Any]:
     from scipy.sparse import csr_matrix
 
     targets = np.arange(gold.shape[1])
-    targets[: len(policy.target)] = np.where(policy.target >= 0, policy.target, targets[: len(policy.target)])
+    targets[: len(policy.target)] = np.where(
+        policy.target >= 0, policy.target, targets[: len(policy.target)]
+    )
     lines = np.repeat(np.arange(gold.shape[0]), np.diff(gold.indptr))
     keys = np.unique(lines * gold.shape[1] + targets[gold.indices])
     places = np.divmod(keys, gold.shape[1])
