@@ -195,12 +195,13 @@ class FeatureMaker:
         all_of_them = pairs.matrix(guess, np.ones(len(pairs), dtype=np.bool_))
         broader = self.headings.broader
         above = (all_of_them @ broader).tocsr()
+        parents = np.diff(broader.indptr)[pairs.columns]
         return {
             "together": _product(pairs, leading, self.statistics.together) / others,
             "attraction": _product(pairs, leading, self.statistics.attraction) / others,
             "broader": pairs.entries((all_of_them @ broader.T).tocsr()),
             "narrower": pairs.entries(above),
-            "siblings": pairs.entries((above @ broader.T).tocsr()) - guess,
+            "siblings": pairs.entries((above @ broader.T).tocsr()) - guess * parents,
         }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import logging
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from labelkin.labels.model import LabelModel
 from labelkin.neighbours.search import NeighbourSearch
 from labelkin.rerank.calibration import reliability
 from labelkin.rerank.card import reranker_card
+from labelkin.rerank.features import feature_names
 from labelkin.rerank.learning import Learned, Learner, Lesson
 from labelkin.rerank.model import RerankInfo, save_reranker
 from labelkin.rerank.open import DECODING, reranker_folder
@@ -32,13 +34,15 @@ from labelkin.store.locks import FileLock
 
 logger = logging.getLogger(__name__)
 
+_VOTES = "majority20"
+
 
 @dataclass(frozen=True)
 class LearningReport:
     """What was learned, and how good it is on documents kept aside.
 
-    `score` is MiF at `threshold`, the best for them; `votes` is that of votes
-    weighted by nearness, at their own best threshold.
+    `score` is MiF at `threshold`, the best for them; `votes` is that of equal
+    votes at their own best threshold, 0 where votes are no feature.
     """
 
     info: RerankInfo
@@ -105,7 +109,10 @@ def _report(learned: Learned, folder: Path) -> LearningReport:
     lesson = learned.held_out
     score, threshold = best_threshold(lesson, learned.scores)
     # The votes that need no learning, from the same neighbours.
-    votes, _ = best_threshold(lesson, lesson.features[:, 2])
+    names = feature_names(learned.info.groups)
+    votes = 0.0
+    if _VOTES in names:
+        votes, _ = best_threshold(lesson, lesson.features[:, names.index(_VOTES)])
     return LearningReport(learned.info, folder, score, votes, threshold)
 
 
@@ -117,5 +124,8 @@ def best_threshold(lesson: Lesson, scores: Floats) -> tuple[float, float]:
     values: npt.NDArray[np.float64] = 2 * right / (given + lesson.gold.sum())
     if len(values) == 0:
         return 0.0, 0.5
+    # A threshold lets all equal scores pass, or none.
+    ordered = scores[order]
+    values[:-1][ordered[:-1] == ordered[1:]] = 0
     best = int(np.argmax(values))
-    return float(values[best]), round(float(scores[order[best]]), 3)
+    return float(values[best]), math.floor(float(ordered[best]) * 1000) / 1000

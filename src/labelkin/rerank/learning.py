@@ -23,6 +23,7 @@ import numpy.typing as npt
 from labelkin._version import __version__
 from labelkin.corpus.document import Document
 from labelkin.evaluate.gold import gold_matrix
+from labelkin.exceptions import TrainingError
 from labelkin.neighbours.neighbours import NOBODY, Neighbours
 from labelkin.neighbours.search import NeighbourSearch
 from labelkin.rerank.calibration import (
@@ -45,7 +46,7 @@ from labelkin.rerank.reading import (
 )
 from labelkin.rerank.settings import LearningSettings
 from labelkin.rerank.statistics import count_statistics
-from labelkin.rerank.taking_out import take_out
+from labelkin.rerank.taking_out import LEAST_DOCUMENTS, take_out
 from labelkin.rerank.term_columns import TermColumns
 from labelkin.rerank.votes import count_votes
 from labelkin.scoring.policy import LabelPolicy, policy_for
@@ -158,7 +159,8 @@ class Learner:
             lessons.append(self._examine_rows(rest, texts, aside))
         whole = self._world(texts, terms, headings, near)
         if tuning:
-            lessons.insert(0, self.examine(whole, tuning))
+            place = 0 if len(tuning) >= LEAST_DOCUMENTS else len(lessons)
+            lessons.insert(place, self.examine(whole, tuning))
         return lessons, whole
 
     def _near(self, rows: Integers) -> Integers:
@@ -226,11 +228,15 @@ class Learner:
     def examine(self, world: World, documents: Sequence[Document]) -> Lesson:
         """The candidates of documents that have labels and are not in the collection."""
         gold = gold_matrix(documents, self._collection.vocabulary).astype(np.float32)
+        if self._policy is not None:
+            gold = _replaced(gold, self._policy)
         lessons = []
         with TextReader(self._collection, self._policy) as reader:
             for start in range(0, len(documents), _BATCH):
                 batch = documents[start : start + _BATCH]
-                near = self._search.search(batch, RERANK_DEPTH)
+                found = self._search.search(batch, RERANK_DEPTH)
+                # Documents that came after the label sets were read have none here.
+                near = remaining(found, np.zeros(self._label_sets.rows, dtype=np.bool_))
                 counts = world.maker.terms.counts(reader.stems(batch, store=True))
                 mentions = reader.mentions(batch)
                 given = gold[start : start + len(batch)]
@@ -264,6 +270,11 @@ class Learner:
         return Lesson(candidates.pairs, candidates.features, right, sizes)
 
     def _learned(self, lessons: list[Lesson], whole: World, tuning: int, started: float) -> Learned:
+        if not any(lesson.right.any() for lesson in lessons):
+            raise TrainingError(
+                "none of the headings to learn from is among the candidates; "
+                "do the documents have texts?"
+            )
         settings = self._settings
         names = feature_names(self.groups)
         # The first lesson is the one that new documents resemble most.
@@ -336,6 +347,20 @@ def make_signals(
             None if linear is None else linear.margins(terms.weighted(counts, pairs=True), width)
         ),
     )
+
+
+def _replaced(gold: csr_matrix[Any], policy: LabelPolicy) -> csr_matrix[Any]:
+    """Gold labels with those that stand for them today; what nothing stands for stays."""
+    from scipy.sparse import csr_matrix
+
+    targets = np.arange(gold.shape[1])
+    targets[: len(policy.target)] = np.where(
+        policy.target >= 0, policy.target, targets[: len(policy.target)]
+    )
+    lines = np.repeat(np.arange(gold.shape[0]), np.diff(gold.indptr))
+    keys = np.unique(lines * gold.shape[1] + targets[gold.indices])
+    places = np.divmod(keys, gold.shape[1])
+    return csr_matrix((np.ones(len(keys), dtype=np.float32), places), shape=gold.shape)
 
 
 def remaining(neighbours: Neighbours, out: npt.NDArray[np.bool_]) -> Neighbours:

@@ -20,6 +20,7 @@ from labelkin.scoring.cut import cut
 from labelkin.scoring.knn import Knn
 from labelkin.scoring.label_ae import LabelAe
 from labelkin.scoring.mention_search import MentionSearch
+from labelkin.scoring.policy import policy_for
 from labelkin.scoring.queries import Queries
 from labelkin.scoring.ranking import Ranking
 from labelkin.scoring.settings import RERANK_DEPTH, RerankSettings
@@ -42,6 +43,8 @@ SIGNAL_NAMES = {
     "frequency": "frequency",
     "document": "frequency",
 }
+# What speaks for a candidate before anything is known of it.
+_BEGINNING = "any candidate"
 
 
 class Rerank:
@@ -60,7 +63,9 @@ class Rerank:
         self._collection = collection
         self._knn = knn
         self._label_ae = label_ae
-        self._reader = TextReader(collection, knn.policy)
+        # Features are made as they were learned from, whatever may be suggested in the end.
+        self._policy = policy_for(collection, (), ())
+        self._reader = TextReader(collection, self._policy)
         self._mentions = MentionSearch(collection, knn.policy)
         width = collection.generation().next_column
         self._maker = FeatureMaker(
@@ -109,6 +114,11 @@ class Rerank:
 
     def suggestions(self, queries: Queries, given: Ranking) -> list[list[Suggestion]]:
         """The given headings with what speaks for them, and whether they can be accepted."""
+        if len(queries) > _BATCH:
+            parts = (slice(n, n + _BATCH) for n in range(0, len(queries), _BATCH))
+            return [
+                one for part in parts for one in self.suggestions(queries[part], given.part(part))
+            ]
         found: list[list[Suggestion]] = []
         heard = self._knn.changed(replace(self._knn.settings, k=RERANK_DEPTH))
         voted = heard.suggestions(queries, given)
@@ -149,6 +159,7 @@ class Rerank:
         lines = np.searchsorted(pairs.keys, place * pairs.width + columns.astype(np.int64))
         contributions = self.model.ranker.contributions(candidates.features[lines])
         names = [SIGNAL_NAMES[group] for group in _groups_of(self.model.info.groups)]
+        names.append(_BEGINNING)
         found = []
         for line in contributions:
             sums: dict[str, float] = {}
@@ -173,7 +184,7 @@ class Rerank:
             self._reader.mentions(queries.documents),
             width=maker.statistics.width,
             label_sets=self._knn.label_sets,
-            policy=self._knn.policy,
+            policy=self._policy,
             terms=model.terms,
             label_ae=self._label_ae,
             linear=model.linear,

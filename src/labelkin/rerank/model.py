@@ -28,8 +28,14 @@ import numpy as np
 import numpy.typing as npt
 
 from labelkin.atomic import atomic_file, atomic_text
-from labelkin.exceptions import ModelDamagedError, ModelNotFoundError, ModelTooNewError
+from labelkin.exceptions import (
+    ModelDamagedError,
+    ModelMismatchError,
+    ModelNotFoundError,
+    ModelTooNewError,
+)
 from labelkin.rerank.calibration import Calibration
+from labelkin.rerank.features import feature_names
 from labelkin.rerank.headings import Headings
 from labelkin.rerank.linear import LinearScorer
 from labelkin.rerank.matrices import from_arrays, to_arrays
@@ -40,6 +46,7 @@ from labelkin.rerank.term_columns import TermColumns
 RERANK_NAME = "rerank"
 FORMAT_VERSION = 1
 DESCRIPTION = "model.json"
+_FILES = ("ranker", "terms", "statistics")
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
@@ -83,7 +90,7 @@ class RerankInfo:
             calibration=Calibration.from_json(content["calibration"]),
             training=content["training"],
             versions=content["versions"],
-            state=content["state"],
+            state={name: content["state"][name] for name in ("generation", "token")},
         )
 
 
@@ -99,7 +106,7 @@ def save_reranker(folder: Path, info: RerankInfo, parts: RerankParts, card: str)
         contents["linear"] = (_packed(parts.linear.arrays()), "npz")
     files = {}
     for name, (content, suffix) in contents.items():
-        digest = hashlib.blake2b(content, digest_size=8).hexdigest()
+        digest = _digest(content).hexdigest()
         files[name] = f"{name}-{digest}.{suffix}"
         with atomic_file(folder / files[name]) as file:
             file.write(content)
@@ -135,17 +142,24 @@ class RerankModel:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.info, self._files = _described(folder)
-        self._arrays = _unpacked(folder / self._files["statistics"])
+        self._arrays = _unpacked(self._whole("statistics"))
 
     @cached_property
     def ranker(self) -> Ranker:
         """The trees."""
-        return Ranker(self._text("ranker"))
+        ranker = Ranker(self._text("ranker"))
+        if ranker.names != feature_names(self.info.groups):
+            raise ModelMismatchError(
+                f"{self.folder}: made by another version of labelkin, with other features; "
+                "train the reranker again"
+            )
+        return ranker
 
     @cached_property
     def terms(self) -> TermColumns:
         """The terms that the statistics are about."""
-        return TermColumns(self._text("terms").split("\n"), self._arrays["idf"])
+        text = self._text("terms")
+        return TermColumns(text.split("\n") if text else [], self._arrays["idf"])
 
     @cached_property
     def statistics(self) -> LabelStatistics:
@@ -162,7 +176,7 @@ class RerankModel:
         """The linear scorer, where there is one."""
         if "linear" not in self._files:
             return None
-        return LinearScorer.from_arrays(_unpacked(self.folder / self._files["linear"]))
+        return LinearScorer.from_arrays(_unpacked(self._whole("linear")))
 
     def _part(self, name: str) -> dict[str, npt.NDArray[Any]]:
         prefix = f"{name}/"
@@ -173,11 +187,21 @@ class RerankModel:
         }
 
     def _text(self, name: str) -> str:
+        return self._whole(name).read_text(encoding="utf-8")
+
+    def _whole(self, name: str) -> Path:
+        """A file whose content is what its name says."""
         path = self.folder / self._files[name]
         try:
-            return path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise ModelDamagedError(f"{path}: {error}; train the reranker again") from error
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, _digest).hexdigest()
+        except OSError as error:
+            raise ModelDamagedError(
+                f"{path}: {error.strerror}; train the reranker again"
+            ) from error
+        if path.stem != f"{name}-{digest}":
+            raise ModelDamagedError(f"{path}: its content has changed; train the reranker again")
+        return path
 
 
 def _statistics_arrays(parts: RerankParts) -> dict[str, npt.NDArray[Any]]:
@@ -185,6 +209,10 @@ def _statistics_arrays(parts: RerankParts) -> dict[str, npt.NDArray[Any]]:
     arrays |= {f"headings/{key}": value for key, value in to_arrays(parts.headings).items()}
     arrays["idf"] = parts.terms.idf
     return arrays
+
+
+def _digest(content: bytes = b"") -> hashlib.blake2b:
+    return hashlib.blake2b(content, digest_size=8)
 
 
 def _packed(arrays: Arrays) -> bytes:
@@ -213,8 +241,13 @@ def _described(folder: Path) -> tuple[RerankInfo, dict[str, str]]:
                 f"{path}: format {version} is newer than {FORMAT_VERSION}, the newest known; "
                 "update labelkin"
             )
-        return RerankInfo.from_json(content), dict(content["files"])
+        files = {name: str(file) for name, file in content["files"].items()}
+        if missing := {*_FILES} - {*files}:
+            raise ModelDamagedError(
+                f"{path}: names no file of {', '.join(sorted(missing))}; train the reranker again"
+            )
+        return RerankInfo.from_json(content), files
     except FileNotFoundError as error:
         raise ModelNotFoundError(f"{folder}: no reranker; run `labelkin train` first") from error
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ModelDamagedError(f"{path}: {error}; train the reranker again") from error

@@ -33,5 +33,5 @@ def open_reranker(collection: Collection, settings: Settings, knn: Knn) -> Reran
         )
     label_ae = None
     if "autoencoder" in model.info.groups:
-        label_ae = LabelAe(collection, DECODING, knn)
+        label_ae = LabelAe(collection, DECODING)
     return Rerank(collection, settings.rerank, model, knn, label_ae)

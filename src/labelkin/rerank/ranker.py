@@ -35,6 +35,7 @@ class Ranker:
     def __init__(self, text: str) -> None:
         self.text = text
         self._booster = _lightgbm().Booster(model_str=text)
+        self.names: list[str] = self._booster.feature_name()
 
     def scores(self, features: Floats) -> npt.NDArray[np.float64]:
         """A raw score in [0, 1] per candidate."""
@@ -44,9 +45,9 @@ class Ranker:
         return found
 
     def contributions(self, features: Floats) -> npt.NDArray[np.float64]:
-        """What each feature adds to a candidate's score, on the scale of log odds."""
+        """What each feature adds to a candidate's log odds; what all have to begin with is last."""
         found: npt.NDArray[np.float64] = self._booster.predict(features, pred_contrib=True)
-        return found[:, :-1]
+        return found
 
 
 def fit_ranker(

@@ -14,7 +14,7 @@ from labelkin.store.collection import Collection
 
 # No more than one document in seven is taken out: the rest must be like the whole.
 _LARGEST_SHARE = 7
-_LEAST_DOCUMENTS = 20
+LEAST_DOCUMENTS = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,10 +50,12 @@ def take_out(collection: Collection, settings: LearningSettings, given: int = 0)
         random = np.random.default_rng((settings.seed, settings.statistics_documents))
         rows = np.sort(random.choice(rows, settings.statistics_documents, replace=False))
     count = min(settings.documents, len(rows) // _LARGEST_SHARE)
-    if count < _LEAST_DOCUMENTS and given < _LEAST_DOCUMENTS:
+    if len(rows) == 0:
+        raise TrainingError("no document of the collection has labels to learn from; add some")
+    if count < LEAST_DOCUMENTS and given < LEAST_DOCUMENTS:
         raise TrainingError(
             f"{len(rows)} documents with labels are too few to learn a reranker from; "
-            f"it takes {_LEAST_DOCUMENTS * _LARGEST_SHARE}"
+            f"it takes {LEAST_DOCUMENTS * _LARGEST_SHARE}"
         )
     random = np.random.default_rng((settings.seed, len(rows)))
     return TakingOut(rows, np.sort(random.choice(len(rows), count, replace=False)))

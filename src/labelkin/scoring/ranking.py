@@ -47,6 +47,13 @@ class Ranking:
         """The rank of every label within its document, from 0."""
         return np.arange(len(self.columns)) - np.repeat(self.starts[:-1], self.lengths)
 
+    def part(self, documents: slice) -> Ranking:
+        """The labels of some documents that follow one another."""
+        first, last, _ = documents.indices(len(self))
+        starts = self.starts[first : last + 1]
+        span = slice(starts[0], starts[-1])
+        return Ranking(starts - starts[0], self.columns[span], self.scores[span])
+
     def kept(self, mask: npt.NDArray[np.bool_]) -> Ranking:
         """The labels for which `mask` is true, ranks closed up."""
         counts = np.zeros(len(self.columns) + 1, dtype=np.int64)

@@ -1,0 +1,260 @@
+from __future__ import annotations
+
+import json
+import shutil
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+from labelkin.exceptions import (
+    ModelDamagedError,
+    ModelMismatchError,
+    ModelNotFoundError,
+    ModelTooNewError,
+)
+from labelkin.rerank import model as module
+from labelkin.rerank.calibration import Calibration
+from labelkin.rerank.features import feature_names
+from labelkin.rerank.headings import Headings
+from labelkin.rerank.linear import LinearScorer
+from labelkin.rerank.matrices import to_arrays
+from labelkin.rerank.model import (
+    RerankInfo,
+    RerankModel,
+    RerankParts,
+    reranker_digest,
+    save_reranker,
+)
+from labelkin.rerank.ranker import Ranker, fit_ranker
+from labelkin.rerank.statistics import LabelStatistics
+from labelkin.rerank.term_columns import TermColumns
+
+WIDTH, TERMS = 4, 3
+GROUPS = ("frequency", "document")
+
+
+def matrix(rows: int, columns: int, seed: int):
+    return csr_matrix(np.random.default_rng(seed).random((rows, columns), dtype=np.float32))
+
+
+def features(seed: int) -> np.ndarray:
+    names = feature_names(GROUPS)
+    return np.random.default_rng(seed).random((400, len(names)), dtype=np.float32)
+
+
+@cache
+def ranker(seed: int = 0) -> Ranker:
+    known = features(seed)
+    return fit_ranker(known, known[:, 0] > 0.5, feature_names(GROUPS), rounds=5, seed=seed)
+
+
+def parts(seed: int = 0) -> RerankParts:
+    random = np.random.default_rng(seed)
+    return RerankParts(
+        ranker(seed),
+        TermColumns(["ba", "ba fä", "fä"], random.random(TERMS).astype(np.float32)),
+        LabelStatistics(
+            7,
+            random.random(WIDTH).astype(np.float32),
+            matrix(WIDTH, WIDTH, seed),
+            matrix(TERMS, WIDTH, seed),
+            matrix(TERMS, WIDTH, seed + 1),
+            random.random((3, WIDTH)).astype(np.float32),
+            random.random((3, WIDTH)).astype(np.float32),
+        ),
+        Headings(
+            matrix(WIDTH, TERMS, seed),
+            random.random(WIDTH).astype(np.float32),
+            random.random(WIDTH).astype(np.float32),
+            matrix(WIDTH, WIDTH, seed),
+        ),
+        LinearScorer(matrix(2, TERMS, seed), np.ones(2, dtype=np.float32), np.array([1, 3])),
+    )
+
+
+INFO = RerankInfo(
+    groups=GROUPS,
+    calibration=Calibration((0.1, 0.9), (0.2, 0.8), (0.5,) * 101, 0.5, 0.01, 20),
+    training={"documents": 7},
+    versions={"labelkin": "0"},
+    state={"generation": 1, "token": "abc"},
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    save_reranker(tmp_path / "rerank", INFO, parts(), "A card.\n")
+    return tmp_path / "rerank"
+
+
+def opened(folder: Path) -> RerankModel:
+    """A model of which every part has been read."""
+    model = RerankModel(folder)
+    assert model.ranker and model.terms and model.statistics and model.headings and model.linear
+    return model
+
+
+def test_everything_comes_back(folder):
+    model, saved = opened(folder), parts()
+    assert model.info == INFO
+    np.testing.assert_array_equal(
+        model.ranker.scores(features(1)), saved.ranker.scores(features(1))
+    )
+    assert model.terms.terms == saved.terms.terms
+    np.testing.assert_array_equal(model.terms.idf, saved.terms.idf)
+    for one, other in ((model.statistics, saved.statistics), (model.headings, saved.headings)):
+        found, expected = to_arrays(one), to_arrays(other)
+        assert {*found} == {*expected}
+        for name, array in expected.items():
+            np.testing.assert_array_equal(found[name], array, err_msg=name)
+    assert saved.linear is not None
+    assert model.linear.columns.tolist() == saved.linear.columns.tolist()
+
+
+def test_without_a_linear_scorer_and_without_terms(tmp_path):
+    some = parts()
+    nothing = TermColumns([], np.zeros(0, dtype=np.float32))
+    made = RerankParts(some.ranker, nothing, some.statistics, some.headings, None)
+    save_reranker(tmp_path, INFO, made, "")
+    model = RerankModel(tmp_path)
+    assert model.linear is None
+    assert len(model.terms) == 0
+
+
+def test_the_same_parts_have_the_same_bytes(folder, tmp_path):
+    save_reranker(tmp_path / "again", INFO, parts(), "A card.\n")
+    names = sorted(path.name for path in folder.iterdir())
+    assert names == sorted(path.name for path in (tmp_path / "again").iterdir())
+    for name in names:
+        assert (folder / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
+    assert reranker_digest(folder) == reranker_digest(tmp_path / "again")
+
+
+def test_a_new_model_replaces_the_old(folder):
+    before = reranker_digest(folder)
+    (folder / "reliability.png").write_bytes(b"")
+    save_reranker(folder, INFO, parts(1), "Another card.\n")
+    assert reranker_digest(folder) != before
+    assert len([*folder.glob("*-*")]) == 4
+    assert (folder / "reliability.png").exists()
+    opened(folder)
+
+
+@pytest.mark.parametrize("after", range(6))
+def test_a_kill_between_files_leaves_the_old_model(folder, monkeypatch, after):
+    before = reranker_digest(folder)
+    raw = opened(folder).ranker.scores(features(1))
+    written = []
+
+    def dying(write):
+        def kept(path, *given, **more):
+            if len(written) == after:
+                raise KeyboardInterrupt
+            written.append(path)
+            return write(path, *given, **more)
+
+        return kept
+
+    monkeypatch.setattr(module, "atomic_file", dying(module.atomic_file))
+    monkeypatch.setattr(module, "atomic_text", dying(module.atomic_text))
+    with pytest.raises(KeyboardInterrupt):
+        save_reranker(folder, INFO, parts(1), "Another card.\n")
+    monkeypatch.undo()
+    assert reranker_digest(folder) == before
+    np.testing.assert_array_equal(opened(folder).ranker.scores(features(1)), raw)
+    save_reranker(folder, INFO, parts(1), "Another card.\n")
+    assert len([*folder.glob("*-*")]) == 4
+
+
+def refused(folder: Path, kind: type[Exception]) -> str:
+    with pytest.raises(kind) as caught:
+        opened(folder)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert str(folder) in message
+    return message
+
+
+def test_no_model(tmp_path):
+    assert "labelkin train" in refused(tmp_path / "none", ModelNotFoundError)
+
+
+@pytest.mark.parametrize("name", ["ranker", "terms", "statistics", "linear"])
+@pytest.mark.parametrize("damage", ["missing", "cut", "changed", "empty", "a folder"])
+def test_damaged_files(folder, name, damage):
+    (path,) = folder.glob(f"{name}-*")
+    content = path.read_bytes()
+    path.unlink()
+    if damage == "a folder":
+        path.mkdir()
+    elif damage != "missing":
+        middle = len(content) // 2
+        path.write_bytes(
+            {
+                "cut": content[:middle],
+                "changed": content[:middle] + b"\xff" + content[middle + 1 :],
+                "empty": b"",
+            }[damage]
+        )
+    assert "train the reranker again" in refused(folder, ModelDamagedError)
+
+
+def changed(folder: Path, **changes: object) -> None:
+    path = folder / "model.json"
+    content = json.loads(path.read_text())
+    content.update(changes)
+    path.write_text(json.dumps({k: v for k, v in content.items() if v != "gone"}))
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "null", "3", '"text"', "{}", "\xff"])
+def test_a_damaged_description(folder, content):
+    (folder / "model.json").write_bytes(content.encode("latin-1"))
+    refused(folder, ModelDamagedError)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"format_version": "one"},
+        {"format_version": "gone"},
+        {"files": "gone"},
+        {"files": []},
+        {"files": {}},
+        {"files": {"statistics": "statistics-1.npz"}},
+        {"calibration": {}},
+        {"calibration": None},
+        {"groups": 3},
+        {"state": {}},
+        {"state": None},
+    ],
+)
+def test_a_description_that_lacks_something(folder, change):
+    changed(folder, **change)
+    refused(folder, ModelDamagedError)
+
+
+def test_a_newer_format(folder):
+    changed(folder, format_version=module.FORMAT_VERSION + 1)
+    assert "update labelkin" in refused(folder, ModelTooNewError)
+
+
+def test_trees_over_other_features(folder):
+    changed(folder, groups=["frequency"])
+    assert "another version" in refused(folder, ModelMismatchError)
+
+
+def test_pickled_arrays_are_not_read(folder):
+    (path,) = folder.glob("statistics-*")
+    with np.load(path) as arrays:
+        content = dict(arrays)
+    content["idf"] = np.array([{"a": 1}], dtype=object)
+    with path.open("wb") as file:
+        np.savez(file, **content)
+    digest = module._digest(path.read_bytes()).hexdigest()
+    shutil.move(path, folder / f"statistics-{digest}.npz")
+    files = json.loads((folder / "model.json").read_text())["files"]
+    changed(folder, files={**files, "statistics": f"statistics-{digest}.npz"})
+    assert "allow_pickle" in refused(folder, ModelDamagedError)
