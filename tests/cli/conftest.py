@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -47,3 +48,29 @@ def collection(run: Run, tmp_path: Path) -> Path:
     assert run("init", "c", "--vocab", "v.tsv").exit_code == 0
     assert run("add", "c", "c.jsonl").exit_code == 0
     return tmp_path / "c"
+
+
+@pytest.fixture(scope="session")
+def _reranked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("lightgbm", reason="needs the extra `rerank`")
+    from labelkin import Indexer
+    from labelkin.corpus import write_corpus
+    from labelkin.demo import demo_concepts, demo_documents
+    from labelkin.rerank.settings import LearningSettings
+    from labelkin.vocab import Vocabulary
+
+    folder = tmp_path_factory.mktemp("reranked")
+    documents = list(demo_documents(400, 0))
+    with Indexer.create(folder / "demo", Vocabulary(demo_concepts(0)), language="en") as indexer:
+        indexer.add(documents[:340])
+        report = indexer.train_reranker(settings=LearningSettings(rounds=20))
+        assert indexer.adopt_reranker(report)
+    write_corpus(documents[340:], folder / "held.jsonl")
+    return folder
+
+
+@pytest.fixture
+def reranked(run: Run, _reranked: Path, tmp_path: Path) -> str:
+    """A collection whose default method is `rerank`, beside documents that are not in it."""
+    shutil.copytree(_reranked, tmp_path, dirs_exist_ok=True)
+    return "demo"

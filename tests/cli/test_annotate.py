@@ -103,3 +103,16 @@ def test_killed_and_taken_up_to_the_same_output(run: Run) -> None:
     resumed = json.loads(run("annotate", "demo", "d.jsonl", "-o", "o.jsonl", "--json").stdout)
     assert resumed["documents"] == 3000
     assert Path("o.jsonl").read_bytes() == Path("whole.jsonl").read_bytes()
+
+
+@pytest.mark.parametrize("options", [(), ("--accept", 0.5, "--review", 0.2), ("--limit", 9)])
+def test_bands_are_those_of_suggest(run: Run, reranked: str, options: tuple[object, ...]) -> None:
+    assert run("annotate", reranked, "held.jsonl", "-o", "o.jsonl", *options).exit_code == 0
+    written = [json.loads(line) for line in Path("o.jsonl").read_text().splitlines()]
+    suggested = json.loads(run("suggest", reranked, "held.jsonl", "--json", *options).stdout)
+
+    def headings(records: list[dict[str, Any]]) -> list[list[tuple[str, str]]]:
+        return [[(s["id"], s["band"]) for s in record["suggestions"]] for record in records]
+
+    assert headings(written) == headings(suggested)
+    assert any(headings(written))

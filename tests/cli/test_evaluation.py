@@ -93,3 +93,14 @@ def test_tune(run: Run, demo: str) -> None:
     assert "396 settings on 100 documents:" in result.stderr
     assert f"Wrote the best into {demo}/labelkin.toml." in result.stderr
     assert run("eval", demo, "held.jsonl").exit_code == 0
+
+
+def test_tune_the_reranker(run: Run, reranked: str) -> None:
+    done = run("tune", reranked, "held.jsonl", "--method", "rerank", "--write", "--json")
+    assert done.exit_code == 0, done.stderr
+    trials = json.loads(done.stdout)
+    assert len(trials) == 21
+    assert [trial["count"] for trial in trials].count("expected-f") == 1
+    assert trials == sorted(trials, key=lambda trial: -trial["MiF"])
+    value = json.loads(run("eval", reranked, "held.jsonl", "--measures", "MiF", "--json").stdout)
+    assert value["MiF"] == pytest.approx(trials[0]["MiF"], abs=1e-4)

@@ -27,7 +27,7 @@ def test_version(run: Run) -> None:
 
 def test_help_names_every_verb(run: Run) -> None:
     text = run("--help").stdout
-    for verb in ("init", "add", "remove", "info", "vocab", "corpus", "demo"):
+    for verb in ("init", "add", "remove", "info", "train", "compare", "vocab", "corpus", "demo"):
         assert re.search(rf"\b{verb}\b", text)
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -110,3 +111,67 @@ def test_named_beside_voted(run: Run, demo: str) -> None:
     methods = ("--method", "knn", *LEXICAL)
     compared = run("eval", demo, "d.jsonl", *methods, "--measures", "MiF", "--json").stdout
     assert list(json.loads(compared))[:2] == ["knn", "lexical"]
+
+
+TITLE = ("--title", "Storage of winter wheat in village barns")
+
+
+def test_bands(run: Run, reranked: str) -> None:
+    def bands(*options: object) -> list[str]:
+        (found,) = json.loads(run("suggest", reranked, *TITLE, *options, "--json").stdout)
+        return [one["band"] for one in found["suggestions"]]
+
+    asked = ("--limit", 20, "--accept", 0.9)
+    by_target = {target: bands(*asked, "--review", target) for target in (0.3, 0.5, 0.7, 0.9, 1)}
+    hidden = {target: given.count("hidden") for target, given in by_target.items()}
+    assert list(hidden.values()) == sorted(hidden.values())
+    for given in by_target.values():
+        assert sorted(given, key=["accept", "review", "hidden"].index) == given
+    target = next(target for target, count in hidden.items() if 1 < count < len(given))
+
+    usual = run("suggest", reranked, *TITLE, *asked, "--review", target)
+    assert usual.stdout.split("\n", 1)[0].split() == ["heading", "score", "band", "evidence"]
+    assert "hidden" not in usual.stdout
+    assert usual.stderr == (
+        f"{hidden[target]} more headings below the review bar; --all shows them.\n"
+    )
+    everything = run("suggest", reranked, *TITLE, *asked, "--review", target, "--all")
+    assert everything.stdout.count("hidden") == hidden[target]
+    assert "--all" not in everything.stderr
+
+
+def test_signals(run: Run, reranked: str) -> None:
+    (found,) = json.loads(run("suggest", reranked, *TITLE, "--limit", 5, "--json").stdout)
+    for one in found["suggestions"]:
+        weights = [signal["weight"] for signal in one["signals"]]
+        assert weights == sorted(weights, reverse=True)
+        assert {"similar documents", "named in the text"} <= {s["name"] for s in one["signals"]}
+
+
+def test_a_lower_review_bar_shows_more(run: Run, reranked: str) -> None:
+    def scores(*options: object) -> list[float]:
+        (found,) = json.loads(run("suggest", reranked, *TITLE, *options, "--json").stdout)
+        assert "hidden" not in [one["band"] for one in found["suggestions"]]
+        return [one["score"] for one in found["suggestions"]]
+
+    usual, more = scores("--review", 0.5), scores("--review", 0.15)
+    assert len(more) > len(usual)
+    assert more[: len(usual)] == usual
+
+
+def test_evidence_of_the_reranker(run: Run, reranked: str) -> None:
+    table = run("suggest", reranked, *TITLE, "--limit", 8).stdout
+    assert re.search(r"\d of \d+ nearest documents; named in the title: 'barns'", table)
+    assert "demo-0" not in table
+    explained = run("suggest", reranked, *TITLE, "--limit", 8, "--explain").stdout
+    assert "demo-0" in explained
+    assert "similar documents +" in explained
+
+
+def test_bands_belong_to_the_reranker(run: Run, reranked: str) -> None:
+    for option in ("--accept", "--review"):
+        failed = run("suggest", reranked, *TITLE, "--method", "knn", option, 0.8)
+        assert failed.exit_code == 2
+        assert "are for the method rerank" in failed.stderr
+    (found,) = json.loads(run("suggest", reranked, *TITLE, "--method", "knn", "--json").stdout)
+    assert "band" not in found["suggestions"][0]

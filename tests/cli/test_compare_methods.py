@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import Result
+
+Run = Callable[..., Result]
+
+
+def test_all_methods_that_can_be_used(run: Run, reranked: str) -> None:
+    done = run("compare", reranked, "held.jsonl", "--measures", "MiF,P@5")
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.splitlines()[0].split() == ["measure", "knn", "lexical", "rerank"]
+    assert "+ and − mark what differs from knn with p < 0.05." in done.stdout
+    assert "Compared on 60 documents with labels." in done.stderr
+
+
+def test_each_method_as_alone(run: Run, reranked: str) -> None:
+    """Deeper neighbours for one method change nothing for another."""
+    content = json.loads(
+        run("compare", reranked, "held.jsonl", "--measures", "MiF", "--json").stdout
+    )
+    assert content["compared_with"] == "knn"
+    assert set(content["p"]) == {"lexical", "rerank"}
+    for method in ("knn", "lexical", "rerank"):
+        options = ("--method", method, "--measures", "MiF", "--json")
+        assert content[method] == json.loads(run("eval", reranked, "held.jsonl", *options).stdout)
+
+
+def test_methods_by_name(run: Run, reranked: str) -> None:
+    options = ("--methods", "rerank,knn", "--measures", "MiF", "--json")
+    content = json.loads(run("compare", reranked, "held.jsonl", *options).stdout)
+    assert list(content) == ["rerank", "knn", "compared_with", "p"]
+    assert content["compared_with"] == "rerank"
+    wrong = run("compare", reranked, "held.jsonl", "--methods", "magic")
+    assert wrong.exit_code == 2
+    untrained = run("compare", reranked, "held.jsonl", "--methods", "knn,mix")
+    assert (untrained.exit_code, untrained.stderr.count("\n")) == (1, 1)
+
+
+def test_without_lightgbm(run: Run, reranked: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from labelkin.exceptions import MissingExtraError
+
+    def missing() -> None:
+        raise MissingExtraError("the reranker needs LightGBM: pip install 'labelkin[rerank]'")
+
+    monkeypatch.setattr("labelkin.rerank.ranker.check_lightgbm", missing)
+    done = run("compare", reranked, "held.jsonl", "--measures", "MiF")
+    assert "rerank is left out: the reranker needs LightGBM" in done.stderr
+    assert done.stdout.splitlines()[0].split() == ["measure", "knn", "lexical"]
+
+
+def test_documents_of_the_collection_are_said(run: Run, reranked: str) -> None:
+    run("corpus", "convert", reranked, "-o", "all.jsonl")
+    said = run("compare", reranked, "all.jsonl", "--methods", "knn", "--measures", "MiF").stderr
+    assert "340 documents in the collection itself, searched leave-one-out" in said
+
+
+def test_nothing_to_compare_on(run: Run, reranked: str) -> None:
+    Path("bare.jsonl").write_text('{"id": "x", "title": "Wheat"}\n')
+    failed = run("compare", reranked, "bare.jsonl")
+    assert (failed.exit_code, failed.stderr.count("\n")) == (1, 1)

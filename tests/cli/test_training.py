@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import builtins
+import json
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import Result
+
+pytest.importorskip("torch", reason="needs the extra `train`")
+pytest.importorskip("lightgbm", reason="needs the extra `rerank`")
+
+Run = Callable[..., Result]
+SMALL = ("--preset", "32/16/8", "--epochs", 2, "--device", "cpu")
+
+
+@pytest.fixture
+def demo(run: Run) -> str:
+    """A collection of 300 documents, whose rerankers have few trees."""
+    from labelkin import Indexer
+    from labelkin.corpus import write_corpus
+    from labelkin.demo import demo_concepts, demo_documents
+    from labelkin.vocab import Vocabulary
+
+    documents = list(demo_documents(360, 0))
+    with Indexer.create("demo", Vocabulary(demo_concepts(0)), language="en") as indexer:
+        indexer.add(documents[:300])
+    write_corpus(documents[300:], Path("held.jsonl"))
+    write_corpus(documents[290:330], Path("overlapping.jsonl"))
+    config = Path("demo/labelkin.toml")
+    config.write_text(config.read_text().replace("rounds = 300", "rounds = 10"))
+    return "demo"
+
+
+def configured() -> dict[str, Any]:
+    return tomllib.loads(Path("demo/labelkin.toml").read_text())
+
+
+def without(monkeypatch: pytest.MonkeyPatch, name: str, error: Exception) -> None:
+    """Let importing a module fail."""
+    usual = builtins.__import__
+
+    def importing(module: str, *rest: Any, **more: Any) -> Any:
+        if module.partition(".")[0] == name:
+            raise error
+        return usual(module, *rest, **more)
+
+    monkeypatch.setattr(builtins, "__import__", importing)
+
+
+def test_everything_by_default(run: Run, demo: str) -> None:
+    done = run("train", demo, *SMALL)
+    assert done.exit_code == 0, done.stderr
+    said = done.stderr.splitlines()
+    assert said[0].startswith("Training on 300 documents with ")
+    assert said[1].startswith("  label autoencoder: 258 label sets, at most 2 epochs")
+    assert said[2].startswith("  reranker: from 42 documents taken out of all statistics")
+    assert said[-1] == "The default method is rerank now, no longer knn (labelkin.toml)."
+    facts = {line.split("  ")[0] for line in done.stdout.splitlines()}
+    assert facts >= {"Layers", "Candidates", "MiF", "Calibration error", "Accept", "Review"}
+    assert "autoencoder" in done.stdout.split("Signals")[1].splitlines()[0]
+    assert configured()["suggest"]["method"] == "rerank"
+    value = json.loads(run("eval", demo, "held.jsonl", "--measures", "MiF", "--json").stdout)
+    asked = run("eval", demo, "held.jsonl", "--measures", "MiF", "--json", "--method", "rerank")
+    assert value == json.loads(asked.stdout)
+
+    again = run("train", demo, "--only", "rerank", "--tune", "overlapping.jsonl", "--json")
+    assert again.exit_code == 0, again.stderr
+    assert "10 documents to tune on left out: in the collection itself" in again.stderr
+    assert "taken out of all statistics and 30 given" in again.stderr
+    assert again.stderr.splitlines()[-1] == "The default method stays rerank."
+    content = json.loads(again.stdout)
+    assert (content["label_ae"], content["method"]) == (None, "rerank")
+    learned = content["rerank"]
+    assert (learned["taken_out"], learned["given"], learned["kept_aside"]) == (42, 30, 6)
+    assert "autoencoder" in learned["groups"]
+    assert learned["threshold"] == configured()["rerank"]["threshold"]
+    files = Path("demo/models/rerank").iterdir()
+    assert learned["bytes"] == sum(path.stat().st_size for path in files)
+
+    alone = run("train", demo, *SMALL, "--only", "label-ae")
+    assert "learned with the label autoencoder of before" in alone.stderr
+
+
+def test_linear(run: Run, demo: str) -> None:
+    done = run("train", demo, "--only", "rerank", "--linear", "--json")
+    assert done.exit_code == 0, done.stderr
+    assert "linear" in json.loads(done.stdout)["rerank"]["groups"]
+    assert list(Path("demo/models/rerank").glob("linear-*.npz"))
+
+
+def test_no_better_than_votes(run: Run, demo: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dataclasses import replace
+
+    import labelkin.indexer
+
+    usual = labelkin.indexer.Indexer.train_reranker
+
+    def worse(self: Any, *rest: Any, **more: Any) -> Any:
+        return replace(usual(self, *rest, **more), votes=0.99)
+
+    monkeypatch.setattr(labelkin.indexer.Indexer, "train_reranker", worse)
+    done = run("train", demo, "--only", "rerank")
+    assert done.exit_code == 0, done.stderr
+    assert done.stderr.splitlines()[-1].startswith("No better than votes on the documents kept")
+    assert configured()["suggest"]["method"] == "knn"
+
+
+def test_too_few_documents_for_a_reranker(run: Run, demo: str) -> None:
+    identifiers = [f"demo-{number:05}" for number in range(101, 301)]
+    assert run("remove", demo, *identifiers).exit_code == 0
+    done = run("train", demo, *SMALL)
+    assert done.exit_code == 0, done.stderr
+    assert done.stderr.startswith("Without the reranker: 100 documents with labels are too few")
+    assert not Path("demo/models/rerank/model.json").exists()
+    failed = run("train", demo, "--only", "rerank")
+    assert (failed.exit_code, failed.stderr.count("\n")) == (1, 1)
+    assert "too few to learn a reranker from" in failed.stderr
+
+
+def test_without_lightgbm(run: Run, demo: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    error = OSError("libgomp.so.1: cannot open shared object file")
+    without(monkeypatch, "lightgbm", error)
+    done = run("train", demo, *SMALL)
+    assert done.exit_code == 0, done.stderr
+    said = done.stderr.splitlines()
+    assert said[0].startswith("Without the reranker: LightGBM cannot be loaded (libgomp.so.1")
+    assert said[0].endswith("apt-get install libgomp1")
+    assert "label autoencoder: 300 label sets" in done.stderr
+    assert configured()["suggest"]["method"] == "knn"
+
+
+def test_without_torch(run: Run, demo: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from labelkin.exceptions import MissingExtraError
+
+    def missing() -> None:
+        raise MissingExtraError("training needs torch: pip install 'labelkin[train]'")
+
+    monkeypatch.setattr("labelkin.labels.fitting.check_torch", missing)
+    done = run("train", demo)
+    assert done.exit_code == 0, done.stderr
+    expected = "Without the label autoencoder: training needs torch: pip install 'labelkin[train]'"
+    assert done.stderr.splitlines()[0] == expected
+    assert configured()["suggest"]["method"] == "rerank"
+
+    without(monkeypatch, "lightgbm", ModuleNotFoundError("lightgbm"))
+    failed = run("train", demo)
+    assert (failed.exit_code, failed.stderr.count("\n")) == (1, 1)
+    assert "labelkin[train]" in failed.stderr
+    assert "labelkin[rerank]" in failed.stderr
+
+
+def test_documents_to_tune_on_must_be_new(run: Run, demo: str) -> None:
+    run("corpus", "convert", demo, "-o", "all.jsonl")
+    failed = run("train", demo, "--tune", "all.jsonl")
+    assert failed.exit_code == 1
+    assert "no document to tune on" in failed.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--only", "label-ae", "--linear"), "are for the reranker"),
+        (("--only", "label-ae", "--tune", "held.jsonl"), "are for the reranker"),
+        (("--only", "rerank", "--epochs", 3), "are for the label autoencoder"),
+        (("--only", "rerank", "--resume"), "are for the label autoencoder"),
+        (("--only", "mix"), "--only"),
+    ],
+)
+def test_what_does_not_go_together(
+    run: Run, demo: str, options: tuple[object, ...], message: str
+) -> None:
+    failed = run("train", demo, *options)
+    assert failed.exit_code == 2
+    assert message in " ".join(failed.stderr.replace("│", " ").split())
