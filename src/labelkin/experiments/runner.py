@@ -145,7 +145,8 @@ class _Clock:
 
     def left(self) -> float:
         """Seconds until all is done."""
-        pace = (self._taken + 30) / (self._expected + 30)
+        # Stages that found most of their work done say little of the others.
+        pace = max((self._taken + 30) / (self._expected + 30), 0.5)
         return sum(s.expected * (1 if _is_timed(s) else pace) for s in self._left)
 
 
