@@ -57,7 +57,6 @@ def missing(plan: Plan) -> tuple[list[Stage], list[Stage]]:
     there, counts as done whether it is there or not.
     """
     stages = plan.stages
-    ends = [*plan.details.values(), *(plan.measures(row.group) for row in plan.rows)]
     needed: dict[Stage, None] = {}
 
     def visit(stage: Stage) -> None:
@@ -66,8 +65,8 @@ def missing(plan: Plan) -> tuple[list[Stage], list[Stage]]:
             for other in stage.needs:
                 visit(other)
 
-    for stage in dict.fromkeys(ends):
-        visit(stage)
+    for end in plan.ends:
+        visit(end)
     wanted = [stage for stage in stages if stage in needed]
     return wanted, [stage for stage in stages if stage not in needed]
 
