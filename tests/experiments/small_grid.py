@@ -82,6 +82,17 @@ baseline = "basic"
 samples = 20
 bands = [{ name = "frequent", minimum = 10 }, { name = "rare", maximum = 9 }]
 
+[[claims]]
+text = "Dense neighbours are better"
+better = { table = "basic", representation = "dense" }
+worse = { table = "basic", representation = "stems" }
+
+[[claims]]
+text = "A mix is better"
+better = { table = "ranked", representation = "stems" }
+worse = { table = "basic", representation = "stems" }
+paper = false
+
 [quick]
 sizes = [60]
 split_documents = 10

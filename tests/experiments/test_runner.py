@@ -39,10 +39,10 @@ def copied(done: tuple[Path, RunReport], tmp_path: Path) -> Path:
 def test_every_stage_is_carried_out_once(done: tuple[Path, RunReport]) -> None:
     work, report = done
     titles = [stage.title for stage in report.made]
-    assert len(titles) == len(set(titles)) == 32
+    assert len(titles) == len(set(titles)) == 34
     assert not report.reused
     assert {stage.kind for stage in report.made} == {
-        "collection", "index", "neighbours", "fusion", "model", "measures", "details",
+        "collection", "index", "neighbours", "fusion", "model", "measures", "details", "claims",
     }  # fmt: skip
     assert set(read_journal(work)) == {stage.fingerprint for stage in report.made}
 

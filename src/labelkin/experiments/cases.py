@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 
@@ -71,6 +71,14 @@ class Row:
     def weighting(self) -> str:
         """How the average is weighted; nothing for plain votes."""
         return "" if self.group.weighting == "majority" else self.group.weighting
+
+    def has(self, wanted: Mapping[str, object]) -> bool:
+        """Whether table, threshold, weighting, representation and so on are the wanted ones."""
+        own = ("table", "threshold", "weighting")
+        return all(
+            getattr(self if name in own else self.group, name) == value
+            for name, value in wanted.items()
+        )
 
 
 def cut_text(cut: Cut) -> str:

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from labelkin.experiments.document import Cell, Comparison, Heading, Image, Paragraph, Part, Table
-from labelkin.experiments.grid import TablePart
+from labelkin.experiments.grid import ClaimPart, TablePart
 from labelkin.experiments.measurement import PREDICTED
 from labelkin.experiments.outcome import Line, Outcome
-from labelkin.experiments.published import PREDICTED_LABELS
+from labelkin.experiments.published import PREDICTED_LABELS, best_published
 from labelkin.experiments.scaling import fit
 
 _DESCRIPTIONS = {
@@ -20,6 +20,9 @@ _DESCRIPTIONS = {
     "scaling": "MiF against the size of the collection: points are measured, lines are fitted "
     "(dashed and dotted: two extrapolations), hollow marks are the paper's",
 }
+
+
+_SIGNIFICANT = 0.05
 
 
 def opening(outcome: Outcome, facts: dict[str, Any]) -> Iterator[Part]:
@@ -104,6 +107,30 @@ def choices(outcome: Outcome) -> Iterator[Part]:
                 ]
             rows.append(row)
     yield Table(header, rows, numbers=3)
+
+
+def claims(outcome: Outcome) -> Iterator[Part]:
+    """The paper's conclusions, and some of ours, one by one."""
+    grid = outcome.grid
+    if not outcome.claims:
+        return
+    yield Heading("Conclusions")
+    yield Paragraph(
+        f"{grid.choose_by} of the best row of one kind against the best of another, each chosen on "
+        f"{grid.choose_on}; p by paired randomisation of documents "
+        f"({grid.details.samples:,} samples). A conclusion holds where the difference has its sign "
+        "and p < 0.05."
+    )
+    header = ["conclusion", "paper", *(name for s in grid.report_on for name in (s, "p", "holds"))]
+    rows = []
+    for claim, found in outcome.claims:
+        row = [claim.text, _paper_claim(claim, grid.choose_by)]
+        for split in grid.report_on:
+            (a, b), p = found["splits"][split]["values"], found["splits"][split]["p"]
+            holds = "no difference" if p >= _SIGNIFICANT else "yes" if a > b else "no: reversed"
+            row += [f"{a:.4f} − {b:.4f} = {_signed(a - b)}", f"{p:.3f}", holds]
+        rows.append(row)
+    yield Table(header, rows)
 
 
 def training(facts: dict[str, Any]) -> Iterator[Part]:
@@ -249,6 +276,14 @@ def growth(
     return [
         (sizes[line.row.group.size], line.values[split][measure]) for line in outcome.choices(table)
     ]
+
+
+def _paper_claim(claim: ClaimPart, measure: str) -> str:
+    """The paper's best of both kinds; nothing for a conclusion of our own."""
+    if not claim.paper:
+        return ""
+    a, b = (best_published(measure, **side)[measure] for side in (claim.better, claim.worse))
+    return f"{a:.4f} − {b:.4f} = {_signed(a - b)}"
 
 
 def _table_name(table: TablePart, line: Line, outcome: Outcome) -> str:

@@ -116,6 +116,19 @@ class DetailsPart(Section):
     bands: list[BandPart] = Field(default=[])
 
 
+class ClaimPart(Section):
+    """A conclusion: the best of some rows does better than the best of others.
+
+    Rows are named by table, representation, threshold and weighting; `paper`
+    says whether the paper draws it.
+    """
+
+    text: str
+    better: dict[str, str]
+    worse: dict[str, str]
+    paper: bool = True
+
+
 class ScalingPart(Section):
     """MiF against the size of the collection: the lines, and the paper's size."""
 
@@ -149,6 +162,7 @@ class Grid(Section):
     models: dict[str, ModelPart] = Field(default={})
     tables: list[TablePart] = Field(min_length=1)
     details: DetailsPart = DetailsPart()
+    claims: list[ClaimPart] = Field(default=[])
     scaling: ScalingPart | None = None
     quick: QuickPart | None = None
 
@@ -271,6 +285,9 @@ def _problems(grid: Grid) -> Iterator[str]:
             yield from _unknown("model", table.model, grid.models)
     if grid.details.baseline:
         yield from _unknown("table", grid.details.baseline, names)
+    for claim in grid.claims:
+        for side in (claim.better, claim.worse):
+            yield from _unknown("table", side.get("table", ""), names)
     if grid.choose_by not in grid.measures:
         yield f"choose_by is {grid.choose_by!r}, which is not among the measures"
     for name in grid.scaling.tables if grid.scaling else ():
@@ -301,7 +318,7 @@ _KEYS = sorted(
         key
         for part in (
             Grid, CollectionPart, RepresentationPart, ModelPart, SinglePart, TablePart, BandPart,
-            DetailsPart, ScalingPart, QuickPart,
+            DetailsPart, ClaimPart, ScalingPart, QuickPart,
         )
         for key in part.model_fields
     }

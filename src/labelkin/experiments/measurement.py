@@ -225,6 +225,54 @@ class DetailStage(NoteStage):
         self.write_note(content)
 
 
+class ClaimStage(NoteStage):
+    """The best of some rows against the best of others, by a paired test."""
+
+    kind = "claims"
+
+    def __init__(
+        self,
+        work: Path,
+        text: str,
+        sides: tuple[Candidates, Candidates],
+        choice: tuple[str, str],
+        samples: int,
+        seed: int,
+    ) -> None:
+        self.sides = sides
+        self.choice = choice
+        self.samples = samples
+        self.seed = seed
+        inputs = {
+            "sides": [[[stage.fingerprint, row.cell.name] for row, stage in s] for s in sides],
+            "choice": choice,
+            "samples": samples,
+            "seed": seed,
+        }
+        stages = dict.fromkeys(stage for side in sides for _, stage in side)
+        super().__init__(work, text, inputs, tuple(stages))
+        self.expected = 15.0
+
+    def run(self, workshop: Workshop, progress: Progress) -> None:
+        """Choose both, predict again, and compare."""
+        chosen = [best_of(side, *self.choice) for side in self.sides]
+        measure = parse_measure(self.choice[1])
+        content: dict[str, Any] = {"rows": [_described(row) for row, _ in chosen], "splits": {}}
+        splits = chosen[0][1].splits
+        for number, split in enumerate(splits):
+            progress(number, len(splits), split)
+            mine, theirs = (
+                stage.evaluation(workshop, split, stage.predictions(workshop, split).of(row.cell))
+                for row, stage in chosen
+            )
+            test = paired_test(measure, mine, theirs, self.samples, self.seed)
+            content["splits"][split] = {
+                "values": [round(test.a, 6), round(test.b, 6)],
+                "p": round(test.p_value, 4),
+            }
+        self.write_note(content)
+
+
 def best_of(candidates: Candidates, split: str, measure: str) -> tuple[Row, MeasureStage]:
     """The row that does best on a split; of equal ones the first."""
     return max(candidates, key=lambda pair: pair[1].values(pair[0].cell)[split][measure])

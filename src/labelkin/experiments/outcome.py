@@ -8,7 +8,7 @@ from typing import Any
 
 from labelkin.exceptions import ConfigError
 from labelkin.experiments.cases import Row, cut_text
-from labelkin.experiments.grid import Grid
+from labelkin.experiments.grid import ClaimPart, Grid
 from labelkin.experiments.plan import Plan
 from labelkin.experiments.published import paper_key, published
 from labelkin.experiments.runner import missing
@@ -49,15 +49,11 @@ class Outcome:
     grid: Grid
     lines: tuple[Line, ...]
     details: dict[tuple[str, str, int], dict[str, Any]]
+    claims: tuple[tuple[ClaimPart, dict[str, Any]], ...] = ()
 
     def of(self, table: str, **wanted: object) -> list[Line]:
         """The rows of a table, or those of them with the wanted representation, size and so on."""
-        return [
-            line
-            for line in self.lines
-            if line.row.table == table
-            and all(_property(line.row, name) == value for name, value in wanted.items())
-        ]
+        return [line for line in self.lines if line.row.has({"table": table, **wanted})]
 
     def best(self, lines: Iterable[Line]) -> Line:
         """The row that is chosen: the best on the split for choices; of equal ones the first."""
@@ -104,7 +100,8 @@ def gather(plan: Plan) -> Outcome:
         paper = published().get(key, {}) if key else {}
         lines.append(Line(row, notes[stage][row.cell.name], stage.fingerprint, paper))
     details = {key: stage.note() for key, stage in plan.details.items()}
-    return Outcome(plan.grid, tuple(lines), details)
+    claims = zip(plan.grid.claims, (stage.note() for stage in plan.claims), strict=True)
+    return Outcome(plan.grid, tuple(lines), details, tuple(claims))
 
 
 def best_of_blocks(lines: Iterable[Line], value: Value) -> set[Row]:
@@ -119,9 +116,3 @@ def best_of_blocks(lines: Iterable[Line], value: Value) -> set[Row]:
 
 def _groups(rows: Sequence[Row]) -> list[Any]:
     return list(dict.fromkeys(row.group for row in rows))
-
-
-def _property(row: Row, name: str) -> object:
-    if name in ("threshold", "weighting"):
-        return getattr(row, name)
-    return getattr(row.group, name)

@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from labelkin.evaluate import Band
+from labelkin.exceptions import ConfigError
 from labelkin.experiments.cases import Group, Row, rows_of
-from labelkin.experiments.grid import Grid
-from labelkin.experiments.measurement import Candidates, DetailStage, MeasureStage
+from labelkin.experiments.grid import ClaimPart, Grid
+from labelkin.experiments.measurement import Candidates, ClaimStage, DetailStage, MeasureStage
 from labelkin.experiments.models import ModelStage
 from labelkin.experiments.preparation import (
     CollectionStage,
@@ -48,11 +49,17 @@ class Plan:
         for row in self.rows:
             self.measures(row.group).want(row.cell)
         self.details = self._details()
+        self.claims = [self._claim(claim) for claim in grid.claims]
 
     @property
     def stages(self) -> list[Stage]:
         """All of them, each behind what it needs."""
-        return in_order([*self._measures.values(), *self.details.values()])
+        return in_order(self.ends)
+
+    @property
+    def ends(self) -> list[Stage]:
+        """The stages that a report is made of."""
+        return [*self._measures.values(), *self.details.values(), *self.claims]
 
     @property
     def collections(self) -> dict[int, CollectionStage]:
@@ -155,6 +162,17 @@ class Plan:
         others = {other: _kinds(part.uses) for other, part in self.grid.representations.items()}
         wider = [other for other, kinds in others.items() if mine and mine < kinds]
         return max(wider, key=lambda other: len(others[other]), default=None)
+
+    def _claim(self, claim: ClaimPart) -> ClaimStage:
+        better, worse = (
+            [(row, self.measures(row.group)) for row in self.rows if row.has(side)]
+            for side in (claim.better, claim.worse)
+        )
+        if not better or not worse:
+            raise ConfigError(f"the claim {claim.text!r} is about rows that no table has")
+        choice = (self.grid.choose_on, self.grid.choose_by)
+        samples = self.grid.details.samples
+        return ClaimStage(self.work, claim.text, (better, worse), choice, samples, self.grid.seed)
 
     def _details(self) -> dict[tuple[str, str, int], DetailStage]:
         """By table, representation and size."""

@@ -34,6 +34,7 @@ def write_report(plan: Plan, folder: Path, command: str) -> None:
     begin: list[Part] = [
         *content.opening(outcome, facts),
         *content.figures(drawn),
+        *content.claims(outcome),
         *content.choices(outcome),
         *content.fusions(facts),
         *content.scaling(outcome, papers, sizes),

@@ -57,7 +57,6 @@ def missing(plan: Plan) -> tuple[list[Stage], list[Stage]]:
     there, counts as done whether it is there or not.
     """
     stages = plan.stages
-    ends = [*plan.details.values(), *(plan.measures(row.group) for row in plan.rows)]
     needed: dict[Stage, None] = {}
 
     def visit(stage: Stage) -> None:
@@ -66,8 +65,8 @@ def missing(plan: Plan) -> tuple[list[Stage], list[Stage]]:
             for other in stage.needs:
                 visit(other)
 
-    for stage in dict.fromkeys(ends):
-        visit(stage)
+    for end in plan.ends:
+        visit(end)
     wanted = [stage for stage in stages if stage in needed]
     return wanted, [stage for stage in stages if stage not in needed]
 
@@ -145,7 +144,8 @@ class _Clock:
 
     def left(self) -> float:
         """Seconds until all is done."""
-        pace = (self._taken + 30) / (self._expected + 30)
+        # Stages that found most of their work done say little of the others.
+        pace = max((self._taken + 30) / (self._expected + 30), 0.5)
         return sum(s.expected * (1 if _is_timed(s) else pace) for s in self._left)
 
 
