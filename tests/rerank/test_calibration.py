@@ -111,7 +111,9 @@ def test_reliability_by_tenths():
 
 @given(
     st.lists(
-        st.lists(st.floats(0.015625, 1, width=32), max_size=8).map(lambda s: sorted(s, reverse=True)),
+        st.lists(st.floats(0.015625, 1, width=32), max_size=8).map(
+            lambda s: sorted(s, reverse=True)
+        ),
         max_size=5,
     ),
     st.floats(0, 5),

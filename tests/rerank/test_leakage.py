@@ -86,9 +86,7 @@ def two_worlds(tmp_path_factory):
 def test_features_do_not_know_the_labels_of_their_documents(two_worlds, monkeypatch, autoencoder):
     if autoencoder:
         pytest.importorskip("torch", reason="needs the extra `train`")
-    one, other = (
-        lesson(indexer, monkeypatch, autoencoder=autoencoder) for indexer in two_worlds
-    )
+    one, other = (lesson(indexer, monkeypatch, autoencoder=autoencoder) for indexer in two_worlds)
     assert one[0].shape == other[0].shape
     groups = tuple(g for g in LEARNING.groups if autoencoder or g != "autoencoder")
     for column, name in enumerate(feature_names(groups)):

@@ -4,7 +4,7 @@ import io
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix  # noqa: TID253
 
 from labelkin.rerank.linear import LinearScorer, fit_linear
 
@@ -99,9 +99,7 @@ def test_arrays_round_trip():
 
 def test_a_heading_that_all_documents_have():
     weighted, _, near = separable(20)
-    scorer = fit_linear(
-        weighted, csr_matrix(np.ones((20, 1))), near, cost=1.0, seed=0, threads=1
-    )
+    scorer = fit_linear(weighted, csr_matrix(np.ones((20, 1))), near, cost=1.0, seed=0, threads=1)
     assert scorer.margins(weighted, 1).toarray().ravel().tolist() == [1.0] * 20
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix  # noqa: TID253
 
 from labelkin.exceptions import (
     ModelDamagedError,

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix  # noqa: TID253
 
 from labelkin.rerank.pairs import Pairs, best_keys, matrix_keys
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix  # noqa: TID253
 
 from labelkin.corpus import Document
 from labelkin.rerank import statistics as module
