@@ -73,7 +73,7 @@ def fit_reranker(
     with lock:
         if not lock.take():
             raise CollectionBusyError(f"{folder}: another process is training")
-        given = [document for document in documents if document.labels]
+        given = _unknown(collection, documents)
         label_ae = _unspoilt_label_ae(collection, settings, len(given))
         learner = Learner(collection, search, settings, label_ae=label_ae, progress=progress)
         learned = learner.learn(given)
@@ -83,6 +83,14 @@ def fit_reranker(
         report = _report(learned, folder)
         save_reranker(folder, learned.info, learned.parts, reranker_card(report))
     return report
+
+
+def _unknown(collection: Collection, documents: Sequence[Document]) -> list[Document]:
+    """Those with labels that no statistic has seen: a document of the collection is counted."""
+    known = collection.rows_of([document.id for document in documents])
+    if known:
+        logger.warning("%s documents to learn from are in the collection; left out", len(known))
+    return [one for one in documents if one.labels and one.id not in known]
 
 
 def _unspoilt_label_ae(

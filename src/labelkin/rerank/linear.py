@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,11 @@ class LinearScorer:
     shifts: Floats
     columns: Integers
 
+    @cached_property
+    def _by_term(self) -> csr_matrix[Any]:
+        turned: csr_matrix[Any] = self.weights.T.tocsr()
+        return turned
+
     def margins(self, weighted: csr_matrix[Any], width: int) -> csr_matrix[Any]:
         """How far each document is on a heading's side, for its best headings."""
         from scipy.sparse import csr_matrix, vstack
@@ -51,11 +57,10 @@ class LinearScorer:
                 (np.zeros(0, dtype=np.float32), nothing[:0], nothing),
                 shape=(weighted.shape[0], width),
             )
-        by_term = self.weights.T.tocsr()
         kept = min(_KEPT, len(self.columns))
         parts = []
         for first in range(0, weighted.shape[0], _CHUNK):
-            scores = (weighted[first : first + _CHUNK] @ by_term).toarray() + self.shifts
+            scores = (weighted[first : first + _CHUNK] @ self._by_term).toarray() + self.shifts
             best = np.argpartition(-scores, kept - 1, axis=1)[:, :kept]
             values = np.take_along_axis(scores, best, 1).astype(np.float32)
             rows = np.repeat(np.arange(len(scores)), kept)
