@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from labelkin.rerank.taking_out import TakingOut
     from labelkin.store.collection import Collection
 
-# Rates on two cores that have nothing else to do, from trainings on 4,000 and 43,000 documents.
+# Rates that fit trainings on 4,000 and 43,000 documents to within a factor of two or so.
 NEIGHBOURS_A_SECOND = 600
 # Documents times the headings for which the loss is computed; a step's own headings come on top.
 OUTPUTS_A_SECOND = 2_500_000
@@ -79,7 +79,7 @@ class TrainingPlan:
         if self.reranker is not None:
             tell(f"  reranker: {self._reranker_line()}")
         if self.label_ae_seconds() + self.reranker_seconds():
-            tell("The times are rough estimates, from rates measured on two idle cores.")
+            tell("The times are rough estimates, for two cores; a busy machine takes longer.")
 
     def _label_ae_line(self) -> str:
         if self.label_ae is None or self.label_ae.epochs == 0:
