@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from labelkin.cli.console import counted, tell
 
 if TYPE_CHECKING:
@@ -24,6 +22,7 @@ TEXTS_A_SECOND = 500
 LESSONS_A_SECOND = 100
 # Lessons times trees, which are grown twice.
 GROWTH_A_SECOND = 30_000
+# Only from 1,000 documents.
 CLASSIFIERS_A_SECOND = 150
 
 
@@ -106,6 +105,8 @@ def make_plan(
     given: int = 0,
 ) -> TrainingPlan:
     """The plan for a collection, with what the two models learn from and what they do not."""
+    import numpy as np
+
     sizes = collection.label_sets()
     dropped = collection.tombstones(collection.generation())
     frequencies = sizes.frequencies(collection.generation().next_column, dropped)
