@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from labelkin.cli.console import counted, tell
 
 if TYPE_CHECKING:
@@ -15,7 +13,7 @@ if TYPE_CHECKING:
     from labelkin.rerank.taking_out import TakingOut
     from labelkin.store.collection import Collection
 
-# Rates on two cores that have nothing else to do, from trainings on 4,000 and 43,000 documents.
+# Rates that fit trainings on 4,000 and 43,000 documents to within a factor of two or so.
 NEIGHBOURS_A_SECOND = 600
 # Documents times the headings for which the loss is computed; a step's own headings come on top.
 OUTPUTS_A_SECOND = 2_500_000
@@ -24,6 +22,7 @@ TEXTS_A_SECOND = 500
 LESSONS_A_SECOND = 100
 # Lessons times trees, which are grown twice.
 GROWTH_A_SECOND = 30_000
+# Only from 1,000 documents.
 CLASSIFIERS_A_SECOND = 150
 
 
@@ -79,7 +78,7 @@ class TrainingPlan:
         if self.reranker is not None:
             tell(f"  reranker: {self._reranker_line()}")
         if self.label_ae_seconds() + self.reranker_seconds():
-            tell("The times are rough estimates, from rates measured on two idle cores.")
+            tell("The times are rough estimates, for two cores; a busy machine takes longer.")
 
     def _label_ae_line(self) -> str:
         if self.label_ae is None or self.label_ae.epochs == 0:
@@ -106,6 +105,8 @@ def make_plan(
     given: int = 0,
 ) -> TrainingPlan:
     """The plan for a collection, with what the two models learn from and what they do not."""
+    import numpy as np
+
     sizes = collection.label_sets()
     dropped = collection.tombstones(collection.generation())
     frequencies = sizes.frequencies(collection.generation().next_column, dropped)
