@@ -95,7 +95,7 @@ def _bar_chart(
         axes.set_title(measure, fontsize=11)
         axes.set_xlim(0, None)
     panels[0].set_yticks(places, names)
-    panels[0].invert_yaxis()
+    panels[0].set_ylim(len(lines) - 0.4, -0.6)
     _finish(figure, panels)
     return figure
 
