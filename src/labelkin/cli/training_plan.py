@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from labelkin.rerank.taking_out import TakingOut
     from labelkin.store.collection import Collection
 
-# Rates that fit trainings on 4,000 and 43,000 documents to within a factor of two or so.
+# Rough rates of an idle machine with two cores; a busy one takes several times as long.
 NEIGHBOURS_A_SECOND = 600
 # Documents times the headings for which the loss is computed; a step's own headings come on top.
 OUTPUTS_A_SECOND = 2_500_000
@@ -22,8 +22,7 @@ TEXTS_A_SECOND = 500
 LESSONS_A_SECOND = 100
 # Lessons times trees, which are grown twice.
 GROWTH_A_SECOND = 30_000
-# Only from 1,000 documents.
-CLASSIFIERS_A_SECOND = 150
+CLASSIFIERS_A_SECOND = 100
 
 
 @dataclass(frozen=True, slots=True)
