@@ -199,7 +199,8 @@ def labels_given(outcome: Outcome) -> Iterator[Part]:
 def bands(outcome: Outcome) -> Iterator[Part]:
     """The chosen rows by how frequent headings are."""
     grid = outcome.grid
-    if not grid.details.bands:
+    # How frequent a heading is depends on the size of the collection.
+    if not grid.details.bands or len(grid.collection.sizes) > 1:
         return
     names = [band.name for band in grid.details.bands]
     yield Heading("Frequent and rare headings")

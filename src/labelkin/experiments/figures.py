@@ -126,7 +126,14 @@ def _scaling(outcome: Outcome, sizes: dict[int, int]) -> Any | None:
             axes.plot(far, better.at(far), "--", linewidth=1.2, **look)
             axes.plot(far, other.at(far), ":", linewidth=1.2, **look)
             value = best_published(grid.choose_by, **wanted)[grid.choose_by]
-            mark = {"marker": marker, "markeredgecolor": colour, "label": f"{table}, paper"}
+            mark = {
+                "marker": marker,
+                "markeredgecolor": colour,
+                "markerfacecolor": "none",
+                # A circle around whatever is at the same place.
+                "markersize": 11 if marker == "o" else 7,
+                "label": f"{table}, paper",
+            }
             axes.plot([grid.scaling.documents], [value], **{**_PAPER, **mark})
         axes.set_xscale("log")
         axes.set_title(split, fontsize=11)

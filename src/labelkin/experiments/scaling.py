@@ -34,7 +34,7 @@ class Curve:
     def formula(self) -> str:
         """The curve with its numbers."""
         if self.name == "logarithmic":
-            return f"{self.a:.4f} + {self.b:.4f} · ln N"
+            return f"{self.a:.4f} + {self.b:.4f} · ln N".replace("-", "−")
         return f"{self.a:.4f} − {self.b:.4f} · N^−{self.c:.3f}"
 
 
