@@ -42,8 +42,8 @@ def test_published_figures_are_the_paper_s(shared_data: Path) -> None:
 def test_quick_keeps_all_rows() -> None:
     whole, quick = read_grid("paper"), read_grid("paper", quick=True)
     assert len(rows_of(quick)) == len(rows_of(whole))
-    assert quick.collection.sizes == [1000]
-    assert all(model.minutes == 0.5 for model in quick.models.values())
+    assert quick.collection.sizes == [600]
+    assert all(model.minutes == 0.3 for model in quick.models.values())
 
 
 def test_limits_by_size() -> None:
