@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from labelkin.scoring.label_ae import LabelAe
     from labelkin.scoring.ranking import Ranking
 
+# Seconds that a thousand documents take on one core, roughly; how many a split has, at a guess.
+_VOTING, _DECODING, _QUERIES = 1.0, 4.0, 1_200
 # The mean number of predicted labels is measured beside whatever a grid asks for.
 PREDICTED = "predicted"
 
@@ -112,7 +114,8 @@ class MeasureStage(NoteStage):
         needs = (collection, *self.splits.values(), *((model,) if model is not None else ()))
         inputs = {**asdict(group), "splits": list(self.splits), "measures": list(measures)}
         super().__init__(work, ", ".join(named), inputs, needs)
-        self.expected = 4.0 if model is None else 15.0
+        self.queries = sum(stage.source.size or _QUERIES for stage in self.splits.values())
+        self.expected = (_VOTING if model is None else _DECODING) * self.queries / 1000
 
     def want(self, cell: Cell) -> None:
         """Have a cell measured too."""
@@ -192,7 +195,7 @@ class DetailStage(NoteStage):
         }
         subject = f"{row.table}, {row.group.representation}, {stage.collection.subject}"
         super().__init__(work, subject, inputs, tuple(stages))
-        self.expected = 10.0
+        self.expected = _DECODING * stage.queries / 1000
 
     def run(self, workshop: Workshop, progress: Progress) -> None:
         """Choose, predict again, and look closely."""
@@ -251,7 +254,7 @@ class ClaimStage(NoteStage):
         }
         stages = dict.fromkeys(stage for side in sides for _, stage in side)
         super().__init__(work, text, inputs, tuple(stages))
-        self.expected = 15.0
+        self.expected = 2 * _DECODING * sides[0][0][1].queries / 1000
 
     def run(self, workshop: Workshop, progress: Progress) -> None:
         """Choose both, predict again, and compare."""

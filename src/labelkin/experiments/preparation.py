@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # Seconds that a thousand documents take on one core, roughly.
 _STORING, _INDEXING, _PARSING, _ENCODING, _SEARCHING = 0.3, 0.3, 70.0, 1.5, 5.0
-_READING = 5.0
+_READING, _FUSING = 5.0, 30.0
 _DOCUMENTS, _QUERIES = 43_000, 1_200
 _SPACY_KINDS = {"lemmas", "nps", "deps", "ners", "keywords"}
 _RANK_CONSTANT = 60.0
@@ -193,7 +193,7 @@ class FusionStage(NoteStage):
         self.measure = measure
         subject = f"{name}, {parts[0].index.collection.subject}"
         super().__init__(work, subject, {"measure": measure, "k": _FUSING_K}, self.parts)
-        self.expected = 40.0
+        self.expected = (parts[0].source.size or _QUERIES) / 1000 * _FUSING
 
     def run(self, workshop: Workshop, progress: Progress) -> None:
         """Try ways and weights with basic k-NN."""

@@ -144,8 +144,8 @@ class _Clock:
 
     def left(self) -> float:
         """Seconds until all is done."""
-        # Stages that found most of their work done say little of the others.
-        pace = max((self._taken + 30) / (self._expected + 30), 0.5)
+        # The first stages, or some that found most of their work done, say little of the others.
+        pace = min(max((self._taken + 30) / (self._expected + 30), 0.5), 5.0)
         return sum(s.expected * (1 if _is_timed(s) else pace) for s in self._left)
 
 
