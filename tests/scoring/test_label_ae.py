@@ -18,7 +18,7 @@ from labelkin.scoring.label_ae import LabelAe, model_folder
 from labelkin.scoring.mix import Mix, MixRanked
 from labelkin.scoring.queries import Queries
 from labelkin.scoring.ranking import Ranking
-from labelkin.scoring.settings import METHOD_NAMES, MixSettings, ScorerSettings, Settings
+from labelkin.scoring.settings import MixSettings, ScorerSettings, Settings
 from labelkin.vocab import Vocabulary
 
 pytest.importorskip("torch", reason="needs the extra `train`")
@@ -95,7 +95,7 @@ def test_batches_do_not_matter(indexer, queries, monkeypatch):
 
 
 def test_a_text_without_neighbours(indexer):
-    for method in METHOD_NAMES:
+    for method in indexer.usable_methods():
         settings = Settings.from_config(indexer.config, method)
         assert indexer.suggest([Document("q", "zzzz")], settings=settings) == [[]]
         assert indexer.suggest([], settings=settings) == []
