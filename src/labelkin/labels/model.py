@@ -2,7 +2,7 @@
 
     label-ae/
       model.json                what the network is, knows and was trained on
-      weights-….safetensors     its weights, in float32
+      weights-….safetensors     its weights, in float32; the two large tables in float16
       README.md                 the model card
       training.csv, .png        the course of training
 
@@ -33,6 +33,8 @@ MODEL_NAME = "label-ae"
 FORMAT_VERSION = 1
 DESCRIPTION = "model.json"
 NORM_EPSILON = 1e-5
+# With a row per heading these are nearly all of a model; half the digits are enough for them.
+_TABLES = ("inputs.weight", "outputs.weight")
 
 Floats = npt.NDArray[np.float32]
 Tensors = Mapping[str, npt.NDArray[np.float32]]
@@ -99,7 +101,7 @@ def save_model(folder: Path, info: ModelInfo, tensors: Tensors, card: str) -> No
     from safetensors.numpy import save
 
     folder.mkdir(parents=True, exist_ok=True)
-    content = save({name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()})
+    content = save({name: _stored(name, tensor) for name, tensor in tensors.items()})
     weights = f"weights-{hashlib.blake2b(content, digest_size=8).hexdigest()}.safetensors"
     with atomic_file(folder / weights) as file:
         file.write(content)
@@ -178,7 +180,7 @@ class LabelModel:
         """All weights as they are stored, for whoever wants to start from them."""
         self._layers(ENCODER)
         self._layers(DECODER)
-        return {name: self._file.get_tensor(name) for name in self._file.keys()}  # noqa: SIM118
+        return {name: _read(self._file, name) for name in self._file.keys()}  # noqa: SIM118
 
     def related(self, label: str) -> list[tuple[str, float]]:
         """All other labels by how much they go together with one, with the cosine."""
@@ -240,10 +242,18 @@ class LabelModel:
 _Layers = list[tuple[Floats, Floats]]
 
 
+def _stored(name: str, tensor: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return np.ascontiguousarray(tensor, dtype=np.float16 if name in _TABLES else tensor.dtype)
+
+
+def _read(file: Any, name: str) -> Floats:
+    tensor: Floats = file.get_tensor(name).astype(np.float32, copy=False)
+    return tensor
+
+
 def _folded(file: Any, dense: str, norm: str | None) -> tuple[Floats, Floats]:
     """Weight and bias of a layer with its normalisation multiplied in."""
-    weight: Floats = file.get_tensor(f"{dense}.weight")
-    bias: Floats = file.get_tensor(f"{dense}.bias")
+    weight, bias = _read(file, f"{dense}.weight"), _read(file, f"{dense}.bias")
     if norm is None:
         return weight, bias
     variance = file.get_tensor(f"{norm}.running_var")
