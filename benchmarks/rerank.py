@@ -446,7 +446,8 @@ def _costs(found: dict[str, Any]) -> list[str]:
         "",
         "## What it costs on mesh47k",
         "",
-        "Without the label autoencoder's own training (results/label-ae.md).",
+        "Without the label autoencoder, whose training comes before it. Seconds are of a shared "
+        "machine; CPU-seconds tell more.",
         "",
         "| | CPU-seconds to learn | seconds | peak MB | folder MB | documents per CPU-second |",
         "|---|---|---|---|---|---|",
