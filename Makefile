@@ -56,7 +56,9 @@ bench: $(VENV)/.bench  ## Measure speed and size; results go to results/
 	$(BIN)/python benchmarks/knn.py
 	$(BIN)/python benchmarks/label_ae.py
 	$(BIN)/python benchmarks/representations.py
+	$(BIN)/python benchmarks/rerank.py --work benchmarks/work/rerank
 	$(BIN)/python benchmarks/multilingual.py
+	$(BIN)/python benchmarks/lexical.py
 
 experiment: $(VENV)/.test  ## The paper's tables from a small part of ../shared/data, in minutes
 	$(BIN)/labelkin experiment run paper --quick
