@@ -29,7 +29,8 @@ from labelkin.labels.training_settings import TrainingSettings
 from labelkin.rerank.calibration import calibrate, calibration_error, expected_f_counts
 from labelkin.rerank.features import GROUPS, feature_names
 from labelkin.rerank.fitting import best_threshold
-from labelkin.rerank.learning import Learner, Lesson
+from labelkin.rerank.learning import Learner
+from labelkin.rerank.lesson import Lesson
 from labelkin.rerank.open import DECODING
 from labelkin.rerank.pairs import Pairs
 from labelkin.rerank.ranker import fit_ranker

@@ -10,7 +10,8 @@ from labelkin.demo import demo_documents
 from labelkin.exceptions import TrainingError
 from labelkin.neighbours.neighbours import NOBODY, Neighbours
 from labelkin.rerank.fitting import best_threshold
-from labelkin.rerank.learning import Learner, Lesson, remaining
+from labelkin.rerank.learning import Learner
+from labelkin.rerank.lesson import Lesson, remaining
 from labelkin.rerank.model import RerankModel
 from labelkin.rerank.open import reranker_folder
 from labelkin.rerank.pairs import Pairs

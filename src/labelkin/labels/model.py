@@ -264,16 +264,19 @@ def _folded(file: Any, dense: str, norm: str | None) -> tuple[Floats, Floats]:
     return weight, bias * scale + shift
 
 
+def check_format(path: Path, version: int, newest: int) -> None:
+    """Raise ModelTooNewError for a description that only a later labelkin can read."""
+    if version > newest:
+        raise ModelTooNewError(
+            f"{path}: format {version} is newer than {newest}, the newest known; update labelkin"
+        )
+
+
 def _described(folder: Path) -> tuple[ModelInfo, str]:
     path = folder / DESCRIPTION
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-        version = content["format_version"]
-        if version > FORMAT_VERSION:
-            raise ModelTooNewError(
-                f"{path}: format {version} is newer than {FORMAT_VERSION}, the newest known; "
-                "update labelkin"
-            )
+        check_format(path, content["format_version"], FORMAT_VERSION)
         info, weights = ModelInfo.from_json(content), str(content["weights"])
     except FileNotFoundError as error:
         raise ModelNotFoundError(f"{folder}: no model; run `labelkin train` first") from error

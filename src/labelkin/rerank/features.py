@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from labelkin.rerank.headings import Headings
 from labelkin.rerank.pairs import Floats, Pairs, best_keys, matrix_keys
+from labelkin.rerank.signals import Signals
 from labelkin.rerank.statistics import IN_TITLE, LabelStatistics, naming_kinds
 from labelkin.rerank.term_columns import TermColumns
 from labelkin.rerank.votes import NEVER, Votes
-from labelkin.scoring.mentions import Mentions
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -62,21 +62,6 @@ def feature_names(groups: Iterable[str]) -> list[str]:
     """The features of some groups, in the order of the matrix."""
     wanted = set(groups)
     return [name for group, names in GROUPS.items() if group in wanted for name in names]
-
-
-@dataclass(frozen=True, eq=False)
-class Signals:
-    """What is known of a batch of documents before any heading is looked at.
-
-    `counts` has the documents' terms; `decoded` and `margins` are the scores
-    of autoencoder and linear scorer, as matrices of documents × columns.
-    """
-
-    votes: Votes
-    mentions: Mentions
-    counts: csr_matrix[Any]
-    decoded: csr_matrix[Any] | None = None
-    margins: csr_matrix[Any] | None = None
 
 
 @dataclass(frozen=True, eq=False)

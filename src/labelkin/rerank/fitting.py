@@ -19,7 +19,8 @@ from labelkin.neighbours.search import NeighbourSearch
 from labelkin.rerank.calibration import reliability
 from labelkin.rerank.card import reranker_card
 from labelkin.rerank.features import feature_names
-from labelkin.rerank.learning import Learned, Learner, Lesson
+from labelkin.rerank.learning import Learned, Learner
+from labelkin.rerank.lesson import Lesson
 from labelkin.rerank.model import RerankInfo, save_reranker
 from labelkin.rerank.open import DECODING, reranker_folder
 from labelkin.rerank.pairs import Floats

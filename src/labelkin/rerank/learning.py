@@ -14,7 +14,7 @@ import os
 import platform
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,11 +31,12 @@ from labelkin.rerank.calibration import (
     calibrate,
     calibration_error,
 )
-from labelkin.rerank.features import OPTIONAL_GROUPS, FeatureMaker, Signals, feature_names
+from labelkin.rerank.features import OPTIONAL_GROUPS, FeatureMaker, feature_names
 from labelkin.rerank.headings import Headings, describe_headings
+from labelkin.rerank.lesson import Lesson, joined, remaining, replaced
 from labelkin.rerank.linear import LinearScorer, fit_linear
 from labelkin.rerank.model import RerankInfo, RerankParts
-from labelkin.rerank.pairs import Floats, Integers, Pairs
+from labelkin.rerank.pairs import Floats, Integers
 from labelkin.rerank.ranker import Ranker, fit_ranker
 from labelkin.rerank.reading import (
     LabelledTexts,
@@ -45,10 +46,11 @@ from labelkin.rerank.reading import (
     read_labelled_texts,
 )
 from labelkin.rerank.settings import LearningSettings
+from labelkin.rerank.signals import make_signals
 from labelkin.rerank.statistics import count_statistics
 from labelkin.rerank.taking_out import LEAST_DOCUMENTS, take_out
 from labelkin.rerank.term_columns import TermColumns
-from labelkin.rerank.votes import count_votes
+from labelkin.scoring.mentions import Mentions
 from labelkin.scoring.policy import LabelPolicy, policy_for
 from labelkin.scoring.settings import RERANK_DEPTH
 from labelkin.store.collection import Collection
@@ -61,28 +63,6 @@ if TYPE_CHECKING:
 _CALIBRATING = 5
 _NEAREST = 20
 _BATCH = 500
-
-
-@dataclass(frozen=True, eq=False)
-class Lesson:
-    """Candidates with features, of which it is known whether they are right."""
-
-    pairs: Pairs
-    features: Floats
-    right: npt.NDArray[np.bool_]
-    gold: Integers
-
-    def taken(self, documents: npt.NDArray[np.bool_]) -> Lesson:
-        """The candidates of some of the documents."""
-        mine = documents[self.pairs.documents]
-        renumbered = np.cumsum(documents) - 1
-        keys = renumbered[self.pairs.documents[mine]] * self.pairs.width + self.pairs.columns[mine]
-        return Lesson(
-            Pairs(keys, int(documents.sum()), self.pairs.width),
-            self.features[mine],
-            self.right[mine],
-            self.gold[documents],
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,13 +203,13 @@ class Learner:
             near = remaining(found, out)
             lessons.append(self._made(world, near, batch.counts, batch.mentions, batch.labels))
             self._tell("Looking at documents taken out", int(part[-1]) + 1, len(taken))
-        return _joined(lessons)
+        return joined(lessons)
 
     def examine(self, world: World, documents: Sequence[Document]) -> Lesson:
         """The candidates of documents that have labels and are not in the collection."""
         gold = gold_matrix(documents, self._collection.vocabulary).astype(np.float32)
         if self._policy is not None:
-            gold = _replaced(gold, self._policy)
+            gold = replaced(gold, self._policy)
         lessons = []
         with TextReader(self._collection, self._policy) as reader:
             for start in range(0, len(documents), _BATCH):
@@ -242,14 +222,14 @@ class Learner:
                 given = gold[start : start + len(batch)]
                 lessons.append(self._made(world, near, counts, mentions, given))
                 self._tell("Looking at documents given", start + len(batch), len(documents))
-        return _joined(lessons)
+        return joined(lessons)
 
     def _made(
         self,
         world: World,
         near: Neighbours,
         counts: csr_matrix[Any],
-        mentions: Any,
+        mentions: Mentions,
         gold: csr_matrix[Any],
     ) -> Lesson:
         signals = make_signals(
@@ -323,68 +303,6 @@ class Learner:
     def _tell(self, stage: str, done: int, total: int) -> None:
         if self._progress is not None:
             self._progress(stage, done, total)
-
-
-def make_signals(
-    near: Neighbours,
-    counts: csr_matrix[Any],
-    mentions: Any,
-    *,
-    width: int,
-    label_sets: Any,
-    policy: LabelPolicy | None,
-    terms: TermColumns,
-    label_ae: LabelAe | None,
-    linear: LinearScorer | None,
-) -> Signals:
-    """What is known of a batch of documents with these neighbours, terms and mentions."""
-    return Signals(
-        votes=count_votes(near, label_sets, policy, width),
-        mentions=mentions,
-        counts=counts,
-        decoded=None if label_ae is None else label_ae.rank_by(near).matrix(width),
-        margins=(
-            None if linear is None else linear.margins(terms.weighted(counts, pairs=True), width)
-        ),
-    )
-
-
-def _replaced(gold: csr_matrix[Any], policy: LabelPolicy) -> csr_matrix[Any]:
-    """Gold labels with those that stand for them today; what nothing stands for stays."""
-    from scipy.sparse import csr_matrix
-
-    targets = np.arange(gold.shape[1])
-    targets[: len(policy.target)] = np.where(
-        policy.target >= 0, policy.target, targets[: len(policy.target)]
-    )
-    lines = np.repeat(np.arange(gold.shape[0]), np.diff(gold.indptr))
-    keys = np.unique(lines * gold.shape[1] + targets[gold.indices])
-    places = np.divmod(keys, gold.shape[1])
-    return csr_matrix((np.ones(len(keys), dtype=np.float32), places), shape=gold.shape)
-
-
-def remaining(neighbours: Neighbours, out: npt.NDArray[np.bool_]) -> Neighbours:
-    """The nearest neighbours that are not out, ranks closed up."""
-    there = neighbours.rows != NOBODY
-    known = there & (neighbours.rows < len(out))
-    gone = ~known | out[np.where(known, neighbours.rows, 0)]
-    order = np.argsort(gone, axis=1, kind="stable")
-    rows = np.take_along_axis(np.where(gone, NOBODY, neighbours.rows), order, 1)
-    scores = np.take_along_axis(np.where(gone, 0, neighbours.scores), order, 1)
-    return replace(neighbours, rows=rows, scores=scores.astype(np.float32)).nearest(RERANK_DEPTH)
-
-
-def _joined(lessons: Sequence[Lesson]) -> Lesson:
-    keys, shift = [], 0
-    for lesson in lessons:
-        keys.append(lesson.pairs.keys + shift * lesson.pairs.width)
-        shift += lesson.pairs.count
-    return Lesson(
-        Pairs(np.concatenate(keys), shift, lessons[0].pairs.width),
-        np.concatenate([lesson.features for lesson in lessons]),
-        np.concatenate([lesson.right for lesson in lessons]),
-        np.concatenate([lesson.gold for lesson in lessons]),
-    )
 
 
 def _fitted(lessons: Sequence[Lesson], names: list[str], settings: LearningSettings) -> Ranker:

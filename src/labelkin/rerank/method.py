@@ -12,10 +12,10 @@ import numpy.typing as npt
 from labelkin.neighbours.neighbours import NOBODY
 from labelkin.rerank.calibration import expected_f_counts
 from labelkin.rerank.features import GROUPS, Candidates, FeatureMaker, feature_names
-from labelkin.rerank.learning import make_signals
 from labelkin.rerank.model import RerankModel
 from labelkin.rerank.pairs import Floats, Pairs
 from labelkin.rerank.reading import TextReader
+from labelkin.rerank.signals import make_signals
 from labelkin.scoring.cut import cut
 from labelkin.scoring.knn import Knn
 from labelkin.scoring.label_ae import LabelAe

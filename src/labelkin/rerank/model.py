@@ -32,8 +32,8 @@ from labelkin.exceptions import (
     ModelDamagedError,
     ModelMismatchError,
     ModelNotFoundError,
-    ModelTooNewError,
 )
+from labelkin.labels.model import check_format
 from labelkin.rerank.calibration import Calibration
 from labelkin.rerank.features import feature_names
 from labelkin.rerank.headings import Headings
@@ -235,12 +235,7 @@ def _described(folder: Path) -> tuple[RerankInfo, dict[str, str]]:
     path = folder / DESCRIPTION
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-        version = content["format_version"]
-        if version > FORMAT_VERSION:
-            raise ModelTooNewError(
-                f"{path}: format {version} is newer than {FORMAT_VERSION}, the newest known; "
-                "update labelkin"
-            )
+        check_format(path, content["format_version"], FORMAT_VERSION)
         files = {name: str(file) for name, file in content["files"].items()}
         if missing := {*_FILES} - {*files}:
             raise ModelDamagedError(
