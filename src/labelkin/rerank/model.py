@@ -217,7 +217,7 @@ def _digest(content: bytes = b"") -> hashlib.blake2b:
 
 def _packed(arrays: Arrays) -> bytes:
     buffer = io.BytesIO()
-    np.savez(buffer, allow_pickle=False, **dict(arrays))
+    np.savez_compressed(buffer, allow_pickle=False, **dict(arrays))
     return buffer.getvalue()
 
 
