@@ -18,7 +18,7 @@ from labelkin.neighbours import Neighbours, NeighbourSearch, open_search
 from labelkin.neighbours.search import BuildProgress
 from labelkin.neighbours.term_index import indexed_kinds
 from labelkin.neighbours.vector_index import indexed_encoders
-from labelkin.scoring.methods import Method, make_method
+from labelkin.scoring.methods import Method, make_method, method_digest, usable_methods
 from labelkin.scoring.queries import Queries
 from labelkin.scoring.ranking import Ranking
 from labelkin.scoring.settings import Settings
@@ -351,22 +351,7 @@ class Indexer(Closing):
 
     def usable_methods(self) -> list[MethodName]:
         """The methods that the collection can use: all whose models have been trained."""
-        from labelkin.labels.model import MODEL_NAME
-        from labelkin.rerank.model import RERANK_NAME
-        from labelkin.scoring.settings import METHOD_NAMES
-
-        models = self.collection.path / "models"
-        needs: dict[MethodName, str] = {
-            "label-ae": MODEL_NAME,
-            "mix": MODEL_NAME,
-            "mix-ranked": MODEL_NAME,
-            "rerank": RERANK_NAME,
-        }
-        return [
-            name
-            for name in METHOD_NAMES
-            if name not in needs or (models / needs[name] / "model.json").exists()
-        ]
+        return usable_methods(self.collection)
 
     def related(self, heading: str, limit: int = 10) -> list[tuple[Concept, float]]:
         """The headings that go together with one, by the label autoencoder, nearest first."""
@@ -384,19 +369,7 @@ class Indexer(Closing):
 
     def model_digest(self, method: MethodName = "label-ae") -> str:
         """Changes whenever the model that a method uses is trained anew."""
-        from labelkin.labels.model import model_digest
-        from labelkin.scoring.label_ae import model_folder
-
-        if method == "rerank":
-            from labelkin.rerank.model import reranker_digest, reranker_info
-            from labelkin.rerank.open import reranker_folder
-
-            folder = reranker_folder(self.collection)
-            digest = reranker_digest(folder)
-            if "autoencoder" not in reranker_info(folder).groups:
-                return digest
-            return f"{digest} {model_digest(model_folder(self.collection))}"
-        return model_digest(model_folder(self.collection))
+        return method_digest(self.collection, method)
 
     def evaluate(
         self,

@@ -7,7 +7,7 @@ from typing import Protocol
 from labelkin.scoring.knn import Knn
 from labelkin.scoring.queries import Queries
 from labelkin.scoring.ranking import Ranking
-from labelkin.scoring.settings import Settings
+from labelkin.scoring.settings import METHOD_NAMES, MethodName, Settings
 from labelkin.scoring.suggestion import Suggestion
 from labelkin.store.collection import Collection
 
@@ -50,3 +50,39 @@ def make_method(collection: Collection, settings: Settings) -> Method:
     if settings.method == "mix":
         return Mix(knn, label_ae)
     return MixRanked(knn, label_ae, settings.mix)
+
+
+def usable_methods(collection: Collection) -> list[MethodName]:
+    """The methods whose models have been trained, and those that need none."""
+    from labelkin.labels.model import MODEL_NAME
+    from labelkin.rerank.model import RERANK_NAME
+
+    models = collection.path / "models"
+    needs: dict[MethodName, str] = {
+        "label-ae": MODEL_NAME,
+        "mix": MODEL_NAME,
+        "mix-ranked": MODEL_NAME,
+        "rerank": RERANK_NAME,
+    }
+    return [
+        name
+        for name in METHOD_NAMES
+        if name not in needs or (models / needs[name] / "model.json").exists()
+    ]
+
+
+def method_digest(collection: Collection, method: MethodName) -> str:
+    """Changes whenever the model that a method uses is trained anew."""
+    from labelkin.labels.model import model_digest
+    from labelkin.scoring.label_ae import model_folder
+
+    if method != "rerank":
+        return model_digest(model_folder(collection))
+    from labelkin.rerank.model import reranker_digest, reranker_info
+    from labelkin.rerank.open import reranker_folder
+
+    folder = reranker_folder(collection)
+    digest = reranker_digest(folder)
+    if "autoencoder" not in reranker_info(folder).groups:
+        return digest
+    return f"{digest} {model_digest(model_folder(collection))}"
