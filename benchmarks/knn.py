@@ -23,7 +23,8 @@ from pathlib import Path
 from labelkin import Document, Indexer, __version__, read_corpus, read_vocabulary
 from labelkin.corpus import write_corpus
 from labelkin.evaluate import Evaluation, evaluate, parse_measure
-from labelkin.evaluate.files import align, read_label_file
+from labelkin.evaluate.alignment import align
+from labelkin.evaluate.files import read_label_file
 from labelkin.evaluate.gold import gold_matrix, hierarchy_of
 from labelkin.evaluate.sweep import KS
 from labelkin.scoring.knn import Knn
@@ -67,12 +68,12 @@ def mesh47k(folder: Path) -> list[str]:
             seconds += time.perf_counter() - started
             lines.append("")
             if split == "l1000":
-                matrix, ranking, _ = align(
+                aligned, _ = align(
                     read_label_file(data / "l1000.json.gz"),
-                    read_label_file(data / "l1000-mti.tsv.gz"),
+                    [read_label_file(data / "l1000-mti.tsv.gz")],
                 )
                 flat = [m for m in MEASURES if m.name != "hF"]
-                mti = evaluate(Evaluation(matrix, ranking), flat)
+                mti = evaluate(aligned[0].evaluation, flat)
                 lines += [
                     "NLM's Medical Text Indexer on l1000, its whole list, scored by "
                     f"`labelkin score`: MiF {mti['MiF']:.4f}, P@5 {mti['P@5']:.4f}.",

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -48,6 +49,18 @@ def collection(run: Run, tmp_path: Path) -> Path:
     assert run("init", "c", "--vocab", "v.tsv").exit_code == 0
     assert run("add", "c", "c.jsonl").exit_code == 0
     return tmp_path / "c"
+
+
+@pytest.fixture
+def demo(run: Run) -> str:
+    """A collection of 300 documents, beside 100 that are not in it (held.jsonl)."""
+    assert run("demo", "demo", "--documents", 400, "--json").exit_code == 0
+    assert run("corpus", "convert", "demo", "-o", "all.jsonl").exit_code == 0
+    lines = Path("all.jsonl").read_text().splitlines(keepends=True)
+    Path("held.jsonl").write_text("".join(lines[300:]))
+    ids = [json.loads(line)["id"] for line in lines[300:]]
+    assert run("remove", "demo", *ids).exit_code == 0
+    return "demo"
 
 
 @pytest.fixture(scope="session")

@@ -10,17 +10,6 @@ from typer.testing import Result
 Run = Callable[..., Result]
 
 
-@pytest.fixture
-def demo(run: Run) -> str:
-    assert run("demo", "demo", "--documents", 400, "--json").exit_code == 0
-    assert run("corpus", "convert", "demo", "-o", "all.jsonl").exit_code == 0
-    lines = Path("all.jsonl").read_text().splitlines(keepends=True)
-    Path("held.jsonl").write_text("".join(lines[300:]))
-    ids = [json.loads(line)["id"] for line in lines[300:]]
-    assert run("remove", "demo", *ids).exit_code == 0
-    return "demo"
-
-
 def test_eval(run: Run, demo: str) -> None:
     result = run("eval", demo, "held.jsonl", "--json", "--measures", "MiF,P@5 hF", "-k", 10)
     values = json.loads(result.stdout)
@@ -31,7 +20,7 @@ def test_eval(run: Run, demo: str) -> None:
     assert "95 % interval" in table
     assert all(band in table for band in ("head", "torso", "tail"))
     assert run("eval", demo, "held.jsonl", "--method", "magic").exit_code == 2
-    assert Path("labels.tsv").read_text().startswith("label\tTP\tFP\tFN\tP\tR\tF\ttraining\n")
+    assert Path("labels.tsv").read_text().startswith("label\tname\tTP\tFP\tFN\tP\tR\tF\ttraining\n")
 
 
 def test_bands_as_json(run: Run, demo: str) -> None:
@@ -49,41 +38,6 @@ def test_documents_of_the_collection_are_searched_leave_one_out(run: Run, demo: 
     result = run("eval", demo, "all.jsonl", "--measures", "MiF", "--json")
     assert "300 documents in the collection itself, searched leave-one-out." in result.stderr
     assert json.loads(result.stdout)["MiF"] < 0.9
-
-
-def test_score_equals_eval(run: Run, demo: str) -> None:
-    measures = ("--measures", "MiF,hF,LCA-P,LCA-F(distance=9)", "--json")
-    expected = json.loads(run("eval", demo, "held.jsonl", *measures).stdout)
-    found = json.loads(run("suggest", demo, "held.jsonl", "--json").stdout)
-    Path("p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in found))
-    scored = run("score", "held.jsonl", "p.jsonl", *measures, "--vocab", demo)
-    assert json.loads(scored.stdout) == pytest.approx(expected)
-    without = run("score", "held.jsonl", "p.jsonl", *measures)
-    assert (without.exit_code, without.stderr.count("\n")) == (1, 1)
-    assert "--vocab" in without.stderr
-
-
-def test_score_tells_who_is_missing(run: Run) -> None:
-    Path("g.tsv").write_text("d1\tA\t1\nd2\tB\t1\n")
-    Path("p.tsv").write_text("d1\tA\t1\nd3\tB\t1\n")
-    result = run("score", "g.tsv", "p.tsv", "--measures", "MiP,MiR", "--json")
-    assert json.loads(result.stdout) == {"MiP": 1.0, "MiR": 0.5}
-    assert "1 document without predictions: d2" in result.stderr
-    assert "1 document without gold labels: d3" in result.stderr
-
-
-def test_an_unknown_measure(run: Run) -> None:
-    result = run("score", "g.tsv", "p.tsv", "--measures", "MiG")
-    assert result.exit_code == 1
-    assert "MiG" in result.stderr
-
-
-@pytest.mark.shared
-def test_nlms_own_indexer(run: Run, shared_data: Path) -> None:
-    folder = shared_data / "mesh47k"
-    files = (folder / "l1000.json.gz", folder / "l1000-mti.tsv.gz")
-    values = json.loads(run("score", *files, "--measures", "MiF,P@5", "--json").stdout)
-    assert values == {"MiF": pytest.approx(0.386, abs=5e-4), "P@5": pytest.approx(0.593, abs=5e-4)}
 
 
 def test_tune(run: Run, demo: str) -> None:

@@ -1,15 +1,13 @@
 from __future__ import annotations
 
 import gzip
-import json
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from labelkin.evaluate import Evaluation, evaluate, parse_measure
-from labelkin.evaluate.files import align, read_label_file
+from labelkin.evaluate.files import read_label_file
 from labelkin.exceptions import DamagedFileError, FormatError, InputError
 
 Write = Callable[[str, str | bytes], Path]
@@ -35,11 +33,36 @@ def test_tsv_with_and_without_a_header(write: Write) -> None:
         read_label_file(write("b.tsv", "d1\tOats\t1\nd1\tOats\n"))
 
 
-def test_suggestions_and_corpora(write: Write) -> None:
-    record = {"id": "d1", "suggestions": [{"id": "V1", "score": 0.2}, {"id": "V2", "score": 0.9}]}
-    assert read_label_file(write("a.jsonl", json.dumps(record))).ranked("d1") == ["V2", "V1"]
+def test_tables(write: Write) -> None:
+    ours = (
+        'id,rank,label,name,score\nd1,1,V1,"Rye, Wild",0.5\nd1,2,V2,Oats,0.75\n\nd2,1,V2,Oats,1\n'
+    )
+    found = read_label_file(write("a.csv", ours))
+    assert [found.ranked(one) for one in ("d1", "d2")] == [["V2", "V1"], ["V2"]]
+    assert found.names == {"V1": "Rye, Wild", "V2": "Oats"}
+    unscored = read_label_file(write("b.tsv", "pmid\theading\nd1\tRye\nd1\tOats\n"))
+    assert unscored.ranked("d1") == ["Rye", "Oats"]
+    semicolons = read_label_file(write("c.csv", "URI;Document_ID\nV1;d1\n"))
+    assert semicolons.ranked("d1") == ["V1"]
+    for row in ("d1", "d1,V1,much"):
+        with pytest.raises(DamagedFileError, match=r"b.csv: line 3 does not hold id, label, score"):
+            read_label_file(write("b.csv", f"id,label,score\nd1,V1,1\n{row}\n"))
+
+
+def test_corpora(write: Write, tmp_path: Path) -> None:
     corpus = write("c.jsonl", '{"id": "d1", "title": "x", "labels": ["V3", "V1"]}\n')
-    assert read_label_file(corpus).ranked("d1") == ["V3", "V1"]
+    found = read_label_file(corpus)
+    assert found.ranked("d1") == ["V3", "V1"]
+    assert found.has_ids
+    annif = read_label_file(write("c.tsv", "Rye and oats\t<V3> <V1>\nOats\t<V1>\n"))
+    assert not annif.has_ids
+    assert [annif.ranked(one) for one in annif.labels] == [["V3", "V1"], ["V1"]]
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "d7.txt").write_text("Rye")
+    (folder / "d7.tsv").write_text("<V3>\tRye\n")
+    assert read_label_file(folder).ranked("d7") == ["V3"]
+    assert read_label_file(folder).names == {"V3": "Rye"}
 
 
 def test_npz(tmp_path: Path) -> None:
@@ -48,6 +71,28 @@ def test_npz(tmp_path: Path) -> None:
     save_npz(tmp_path / "m.npz", csr_matrix(np.array([[0, 0.5, 0.9], [0, 0, 0]])))
     found = read_label_file(tmp_path / "m.npz")
     assert (found.ranked("1"), found.ranked("2")) == (["2", "1"], [])
+    assert (found.has_ids, found.width) == (False, 3)
+
+
+def test_npz_with_ids(tmp_path: Path) -> None:
+    from scipy.sparse import csr_matrix
+
+    matrix = csr_matrix(np.array([[0, 0.5, 0.9], [0, 0, 0]]))
+    arrays = {
+        "format": np.array(b"csr"),
+        "shape": np.array(matrix.shape),
+        "data": matrix.data,
+        "indices": matrix.indices,
+        "indptr": matrix.indptr,
+        "documents": np.array(["d1", "d2"]),
+    }
+    np.savez(tmp_path / "m.npz", **arrays, labels=np.array(["V1", "V2", "V3"]))
+    found = read_label_file(tmp_path / "m.npz")
+    assert (found.ranked("d1"), found.ranked("d2")) == (["V3", "V2"], [])
+    assert (found.has_ids, found.width) == (True, None)
+    np.savez(tmp_path / "m.npz", **arrays, labels=np.array(["V1"]))
+    with pytest.raises(DamagedFileError, match="names of 1 columns, of which it has 3"):
+        read_label_file(tmp_path / "m.npz")
 
 
 def test_what_cannot_be_read(write: Write, tmp_path: Path) -> None:
@@ -57,12 +102,3 @@ def test_what_cannot_be_read(write: Write, tmp_path: Path) -> None:
         read_label_file(write("a.txt", "What is this? (nothing)"))
     with pytest.raises(DamagedFileError, match="no sparse matrix"):
         read_label_file(write("a.npz", "nonsense"))
-
-
-def test_align(write: Write) -> None:
-    gold = read_label_file(write("g.txt", "1 2 3\n1 4 5\n2 4\n"))
-    predicted = read_label_file(write("p.txt", "1\n2 4\n2 4\n"))
-    matrix, ranking, names = align(gold, predicted)
-    assert sorted(names) == ["1", "2", "3", "4", "5"]
-    values = evaluate(Evaluation(matrix, ranking), [parse_measure("MiF"), parse_measure("EBF")])
-    assert values == {"MiF": pytest.approx(0.6153846), "EBF": pytest.approx(0.6333333)}

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from labelkin import Document
-from labelkin.evaluate.gold import gold_matrix, hierarchy_of, hierarchy_of_names, names_by_column
+from labelkin.evaluate.gold import gold_matrix, hierarchy_of
 from labelkin.vocab import Vocabulary
 
 
@@ -16,13 +16,8 @@ def test_unknown_labels_get_columns_behind_the_vocabulary(vocabulary: Vocabulary
     assert [matrix[row].indices.tolist() for row in range(3)] == [[0, 1, 5], [5, 6], []]
 
 
-def test_a_hierarchy_over_labels_by_name(vocabulary: Vocabulary) -> None:
-    labels = ["Bread, Rye", "Wheat", "V2", "Bread"]
-    names = names_by_column(labels, vocabulary)
-    assert names == ["Bread", "Bread, Rye", "V3", "http://example.org/v#V4", "V5"]
-    found = hierarchy_of_names([*names, "Wheat", "V2"], vocabulary)
+def test_columns_behind_the_vocabulary_have_only_the_root_above(vocabulary: Vocabulary) -> None:
+    found = hierarchy_of(vocabulary, 7)
     assert found.labels == 7
-    assert found.above(1) == found.above(6) == [0]
-    assert found.above(0) == found.above(5) == [found.root]
-    plain = hierarchy_of(vocabulary, 5)
-    assert [found.above(node) for node in (1, 6)] == [plain.above(1)] * 2
+    assert found.above(1) == [0]
+    assert found.above(0) == found.above(6) == [found.root]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from labelkin import Document
@@ -13,6 +14,7 @@ from labelkin.exceptions import FormatError
 from labelkin.scoring import annotation
 from labelkin.scoring.annotation import annotate
 
+LABELS = ["V1", "V2", "V3", "V4", "V5"]
 DOCUMENTS = [Document(f"d{n}", f"Title {n}") for n in range(25)]
 
 
@@ -37,7 +39,7 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run(output: Path, documents: list[Document] = DOCUMENTS, **options: Any) -> Any:
     settings = options.pop("settings", {"k": 20})
-    return annotate(documents, suggest, output, labels=5, settings=settings, **options)
+    return annotate(documents, suggest, output, labels=LABELS, settings=settings, **options)
 
 
 def test_formats(tmp_path: Path) -> None:
@@ -56,6 +58,9 @@ def test_formats(tmp_path: Path) -> None:
     matrix = load_npz(tmp_path / "o.npz").toarray()
     assert matrix.shape == (25, 5)
     assert matrix[7].tolist() == [0.75, 0, 0.5, 0, 0]
+    with np.load(tmp_path / "o.npz") as arrays:
+        assert arrays["documents"].tolist() == [document.id for document in DOCUMENTS]
+        assert arrays["labels"].tolist() == LABELS
     assert len(list(tmp_path.iterdir())) == 5
     with pytest.raises(FormatError, match="known: jsonl, csv"):
         run(tmp_path / "o", format="marc")
@@ -68,7 +73,7 @@ def failing(after: int) -> Iterator[Document]:
 
 def interrupted(output: Path, after: int) -> Path:
     with pytest.raises(KeyboardInterrupt):
-        annotate(failing(after), suggest, output, labels=5, settings={"k": 20})
+        annotate(failing(after), suggest, output, labels=LABELS, settings={"k": 20})
     assert not output.exists()
     return output.with_name(f".{output.name}.journal")
 

@@ -117,7 +117,7 @@ def annotate(
                     _bands(indexer.method(settings)),
                 ),
                 output,
-                labels=len(indexer.vocabulary),
+                labels=[concept.id for concept in indexer.vocabulary],
                 settings=depends_on,
                 format=to,
                 progress=lambda done: bar.update(corpus.bytes_read, counted(done, "document")),

@@ -9,8 +9,8 @@ import typer
 
 from labelkin.cli.build import build_with_progress
 from labelkin.cli.console import counted, tell
-from labelkin.cli.evaluation import Measures, parsed_measures
 from labelkin.cli.exits import exit_after_reading
+from labelkin.cli.measures import Measures, parsed_measures
 from labelkin.cli.options import (
     CollectionPath,
     CorpusFiles,

@@ -76,13 +76,16 @@ def tune(
         print_json([{**_as_row(trial, asked.name), **_fusion(trial)} for trial in trials])
     else:
         tell(f"{counted(len(trials), 'setting')} on {counted(len(documents), 'document')}:")
-        rows = [[str(cell) for cell in _as_row(trial, asked.name).values()] for trial in trials]
+        rows = [
+            [*list(map(str, _as_row(trial, asked.name).values()))[:-1], f"{trial.value:.4f}"]
+            for trial in trials[:_SHOWN]
+        ]
         names = list(_as_row(trials[0], asked.name))
         columns = [(name, name not in _WORDS) for name in names]
         if (fusion := trials[0].fusion) is not None:
             weights = " ".join(f"{weight:g}" for weight in fusion.weights)
             tell(f"Fused by {fusion.method} with weights {weights}.")
-        print_table("", columns, rows[:_SHOWN])
+        print_table("", columns, rows)
     if write:
         tell(f"Wrote the best into {collection / CONFIG_NAME}.")
 

@@ -24,7 +24,7 @@ _HOMES = {
     "annotate": ("annotate", "annotate"),
     "tune": ("tune", "tune"),
     "eval": ("evaluation", "evaluate"),
-    "score": ("evaluation", "score"),
+    "score": ("score", "score"),
     "compare": ("compare_methods", "compare"),
     "compare-representations": ("compare_representations", "compare_representations"),
     "experiment": ("experiment", "app"),

@@ -83,7 +83,5 @@ def write_corpus(documents: Iterable[Document], path: Path, format: str | None =
         raise FormatError(f"{format!r} cannot be written; known: {', '.join(WRITERS)}")
     if str(path) == "-":
         return writer(documents, sys.stdout)
-    if str(path) == "-":
-        return writer(documents, sys.stdout)
     with atomic_text(path) as file:
         return writer(documents, file)

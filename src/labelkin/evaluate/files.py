@@ -4,115 +4,71 @@
 |---|---|
 | BioASQ's lines | labels parted by spaces, a document a line, nothing else |
 | TSV | `id<TAB>label<TAB>score`, with or without a header |
-| JSON Lines | `{"id", "suggestions": [{"id", "score"}, …]}` a line, as in `suggest --json` |
+| CSV or TSV with a header | columns `id` and `label`, perhaps `score` and `name` |
+| JSON | see `json_labels`: ours, Annif's results, BioASQ's submissions |
 | scipy .npz | a sparse matrix, a document a row |
 | any corpus format | its documents with their labels |
 """
 
 from __future__ import annotations
 
-import json
+import csv
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from labelkin.corpus.corpus import Corpus, is_recognised
-from labelkin.corpus.source import Source
+from labelkin.corpus.corpus import Corpus, is_recognised, recognise
+from labelkin.corpus.record import BODY_KEYS, ID_KEYS, TITLE_KEYS
+from labelkin.corpus.source import Source, printable
+from labelkin.evaluate.json_labels import json_label_file
+from labelkin.evaluate.label_file import LabelFile
 from labelkin.exceptions import DamagedFileError, FormatError, InputError
-from labelkin.scoring.ranking import Ranking
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
 
 _LABEL_LINE = re.compile(rb"[\w.:-]+( [\w.:-]+)*\s*")
 _SCORE_LINE = re.compile(r"[^\t]+\t[^\t]+\t-?[\d.]+(e-?\d+)?\s*$", re.IGNORECASE)
-
-
-@dataclass
-class LabelFile:
-    """Labels by document, best first; scores only order them."""
-
-    labels: dict[str, dict[str, float]] = field(default_factory=dict)
-
-    def add(self, document: str, label: str, score: float) -> None:
-        """Give `document` a label; of a label that comes twice the better score counts."""
-        scores = self.labels.setdefault(document, {})
-        scores[label] = max(score, scores.get(label, score))
-
-    def names(self) -> Iterator[str]:
-        """All labels, as often as they occur."""
-        return (label for scores in self.labels.values() for label in scores)
-
-    def ranked(self, document: str) -> list[str]:
-        """The labels of a document, equal scores in file order."""
-        scores = self.labels.get(document, {})
-        return sorted(scores, key=lambda label: -scores[label])
+_LABEL_COLUMNS = ("label", "uri", "heading", "subject", "concept")
 
 
 def read_label_file(path: Path) -> LabelFile:
     """Labels from a file in any of the known forms."""
     if not path.exists():
-        raise InputError(f"{path}: no such file")
+        raise InputError(f"{printable(path)}: no such file")
+    if path.is_dir():
+        return _from_corpus(path)
     if path.suffix == ".npz":
         return _from_npz(path)
-    with Source(path) as source:
-        first, _, rest = source.head.partition(b"\n")
-        second = rest.partition(b"\n")[0].decode("utf-8", "replace")
-        try:
+    try:
+        found = json_label_file(path)
+        if found is not None:
+            return found
+        with Source(path) as source:
+            first, _, rest = source.head.partition(b"\n")
+            second = rest.partition(b"\n")[0].decode("utf-8", "replace")
             if _SCORE_LINE.match(first.decode("utf-8", "replace")) or _SCORE_LINE.match(second):
                 return _from_tsv(source)
+            if (delimiter := _table_delimiter(first)) is not None:
+                return _from_table(source, delimiter)
             if b"\t" not in first and _LABEL_LINE.fullmatch(first):
                 return _from_lines(source)
-            if first.startswith(b"{") and b'"suggestions"' in first:
-                return _from_suggestions(source)
             if not is_recognised(source):
-                raise FormatError(f"{path}: neither labels nor a corpus in a known form")
-        except DamagedFileError as error:
-            raise DamagedFileError(f"{path}: {error}") from error
+                raise FormatError(f"{source.name}: neither labels nor a corpus in a known form")
+    except DamagedFileError as error:
+        raise DamagedFileError(f"{printable(path)}: {error}") from error
     return _from_corpus(path)
 
 
-def align(
-    gold: LabelFile, predicted: LabelFile, names: Sequence[str] = ()
-) -> tuple[csr_matrix[Any], Ranking, list[str]]:
-    """Gold matrix, predicted ranking and label names over the documents of `gold`.
-
-    `names` have the first columns; other labels follow as they come.
-    """
-    from scipy.sparse import csr_matrix
-
-    columns = {name: column for column, name in enumerate(names)}
-    starts, indices = [0], []
-    ranked: list[list[int]] = []
-    for document in gold.labels:
-        mine = {columns.setdefault(label, len(columns)) for label in gold.labels[document]}
-        indices += sorted(mine)
-        starts.append(len(indices))
-        ranked.append(
-            [columns.setdefault(label, len(columns)) for label in predicted.ranked(document)]
-        )
-    ones = np.ones(len(indices), dtype=np.int8)
-    shape = (len(gold.labels), len(columns))
-    matrix = csr_matrix((ones, np.array(indices, dtype=np.int64), starts), shape=shape)
-    return matrix, Ranking.from_lists(ranked), list(columns)
-
-
 def _from_lines(source: Source) -> LabelFile:
-    found = LabelFile()
+    found = LabelFile(source.name, has_ids=False)
     for number, line in source.lines():
-        labels = line.split()
-        found.labels[str(number)] = {
-            label: float(len(labels) - rank) for rank, label in enumerate(labels)
-        }
+        found.add_ordered(str(number), line.split())
     return found
 
 
 def _from_tsv(source: Source) -> LabelFile:
-    found = LabelFile()
+    found = LabelFile(source.name)
     for number, line in source.lines():
         if not line.strip():
             continue
@@ -125,16 +81,37 @@ def _from_tsv(source: Source) -> LabelFile:
     return found
 
 
-def _from_suggestions(source: Source) -> LabelFile:
-    found = LabelFile()
-    for number, line in source.lines():
+def _table_delimiter(first_line: bytes) -> str | None:
+    """What parts the cells of a table of predictions; None if this is no header of one."""
+    text = first_line.decode("utf-8", "replace")
+    for delimiter in ("\t", ",", ";"):
+        header = {cell.strip().strip('"').casefold() for cell in text.split(delimiter)}
+        texts = header & {key.casefold() for key in (*TITLE_KEYS, *BODY_KEYS)}
+        if header & {*ID_KEYS} and header & {*_LABEL_COLUMNS} and not texts:
+            return delimiter
+    return None
+
+
+def _from_table(source: Source, delimiter: str) -> LabelFile:
+    """A row a prediction; without scores those of a document count in file order."""
+    found = LabelFile(source.name)
+    table = csv.reader((line + "\n" for _, line in source.lines()), delimiter=delimiter)
+    header = [cell.strip().casefold() for cell in next(table)]
+    document, label = (
+        next(header.index(key) for key in keys if key in header)
+        for keys in (ID_KEYS, _LABEL_COLUMNS)
+    )
+    score, name = (header.index(key) if key in header else None for key in ("score", "name"))
+    for row in table:
+        if not any(row):
+            continue
         try:
-            record: Mapping[str, Any] = json.loads(line)
-            for suggestion in record["suggestions"]:
-                found.add(str(record["id"]), str(suggestion["id"]), float(suggestion["score"]))
-            found.labels.setdefault(str(record["id"]), {})
-        except (ValueError, KeyError, TypeError) as error:
-            raise DamagedFileError(f"line {number} is no list of suggestions") from error
+            value = -float(table.line_num) if score is None else float(row[score])
+            named = "" if name is None else row[name].strip()
+            found.add(row[document].strip(), row[label].strip(), value, named)
+        except (IndexError, ValueError) as error:
+            expected = ", ".join(header)
+            raise DamagedFileError(f"line {table.line_num} does not hold {expected}") from error
     return found
 
 
@@ -143,28 +120,52 @@ def _from_npz(path: Path) -> LabelFile:
 
     try:
         matrix = csr_matrix(load_npz(path))
+        with np.load(path) as arrays:
+            # Ids that `annotate` puts beside scipy's own arrays.
+            documents, labels = (_texts(arrays, key) for key in ("documents", "labels"))
     except (ValueError, KeyError, OSError) as error:
-        raise DamagedFileError(f"{path}: no sparse matrix ({error})") from error
-    found = LabelFile()
-    for row in range(matrix.shape[0]):
+        raise DamagedFileError(f"{printable(path)}: no sparse matrix ({error})") from error
+    rows, columns = matrix.shape
+    for names, size, kind in ((documents, rows, "rows"), (labels, columns, "columns")):
+        if names is not None and len(names) != size:
+            raise DamagedFileError(
+                f"{printable(path)}: names of {len(names):,} {kind}, of which it has {size:,}"
+            )
+    found = LabelFile(
+        printable(path), has_ids=documents is not None, width=columns if labels is None else None
+    )
+    for row in range(rows):
         span = slice(matrix.indptr[row], matrix.indptr[row + 1])
         pairs = zip(matrix.indices[span].tolist(), matrix.data[span].tolist(), strict=True)
-        found.labels[str(row + 1)] = {str(column): float(score) for column, score in pairs}
+        found.labels[str(row + 1) if documents is None else documents[row]] = {
+            str(column) if labels is None else labels[column]: float(score)
+            for column, score in pairs
+        }
     return found
+
+
+def _texts(arrays: Any, key: str) -> list[str] | None:
+    return [str(text) for text in arrays[key]] if key in arrays else None
 
 
 def _from_corpus(path: Path) -> LabelFile:
-    found = LabelFile()
+    found = LabelFile(printable(path), has_ids=_has_ids(path))
     for document in _documents(path):
-        labels = document.labels
-        found.labels[document.id] = {
-            label: float(len(labels) - rank) for rank, label in enumerate(labels)
-        }
+        found.add_ordered(document.id, document.labels)
+        found.names.update(document.label_names)
     return found
+
+
+def _has_ids(path: Path) -> bool:
+    """Whether the format keeps ids; those of Annif's TSV are made from the file's name."""
+    if path.is_dir():
+        return True
+    with Source(path) as source:
+        return recognise(source).name != "annif-tsv"
 
 
 def _documents(path: Path) -> Iterator[Any]:
     corpus = Corpus([path])
     yield from corpus.documents()
     if corpus.report.files_refused or corpus.report.files_damaged:
-        raise DamagedFileError(f"{path}: could not be read to its end")
+        raise DamagedFileError(f"{printable(path)}: could not be read to its end")

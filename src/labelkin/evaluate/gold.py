@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,28 +48,3 @@ def hierarchy_of(vocabulary: Vocabulary, labels: int) -> Hierarchy:
         for parent in vocabulary.broader(concept.id)
     )
     return Hierarchy.from_pairs(pairs, labels)
-
-
-def names_by_column(labels: Iterable[str], vocabulary: Vocabulary) -> list[str]:
-    """What `labels` call each concept of the vocabulary; the id of one that is not among them."""
-    called: dict[int, str] = {}
-    for label in labels:
-        column = vocabulary.resolve(label).column
-        if column is not None:
-            called.setdefault(column, label)
-    return [called.get(column, concept.id) for column, concept in enumerate(vocabulary)]
-
-
-def hierarchy_of_names(names: Sequence[str], vocabulary: Vocabulary) -> Hierarchy:
-    """As `hierarchy_of`; a name behind the vocabulary's columns may be another one of a concept."""
-    columns = [*range(len(vocabulary))]
-    for name in names[len(vocabulary) :]:
-        found = vocabulary.resolve(name).column
-        columns.append(-1 if found is None else found)
-    pairs = (
-        (vocabulary.column(parent), node)
-        for node, column in enumerate(columns)
-        if column >= 0
-        for parent in vocabulary.broader(vocabulary[column].id)
-    )
-    return Hierarchy.from_pairs(pairs, len(names))

@@ -12,7 +12,8 @@ import csv
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -28,6 +29,7 @@ _BATCH = 500
 
 Record = dict[str, Any]
 Suggest = Callable[[list[Document]], list[Record]]
+Writer = Callable[[Iterator[Record], Path, Sequence[str]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ def annotate(
     suggest: Suggest,
     output: Path,
     *,
-    labels: int,
+    labels: Sequence[str],
     settings: dict[str, Any],
     format: str | None = None,
     progress: Callable[[int], None] | None = None,
@@ -51,8 +53,9 @@ def annotate(
     """Write what `suggest` says of each document to `output`, whole or not at all.
 
     `suggest` turns documents into records `{"id", "title", "suggestions"}`,
-    whose suggestions name id, name, column and score. `settings` is what the
-    result depends on: a journal made with others is not taken up.
+    whose suggestions name id, name, column and score. `labels` are the ids of
+    the columns. `settings` is what the result depends on: a journal made with
+    others is not taken up.
     """
     writer = _writer(output, format)
     journal = _Journal(output, settings)
@@ -133,7 +136,7 @@ class _Journal:
         return ids
 
 
-def _writer(output: Path, format: str | None) -> Callable[[Iterator[Record], Path, int], None]:
+def _writer(output: Path, format: str | None) -> Writer:
     by_extension = {".csv": "csv", ".tsv": "annif-tsv", ".npz": "npz", ".json": "bioasq"}
     name = format or by_extension.get(Path(output.name.removesuffix(".gz")).suffix, "jsonl")
     if name not in WRITERS:
@@ -141,13 +144,13 @@ def _writer(output: Path, format: str | None) -> Callable[[Iterator[Record], Pat
     return WRITERS[name]
 
 
-def _write_jsonl(records: Iterator[Record], output: Path, _labels: int) -> None:
+def _write_jsonl(records: Iterator[Record], output: Path, _labels: Sequence[str]) -> None:
     with atomic_text(output) as file:
         for record in records:
             file.write(json.dumps(record, ensure_ascii=False) + "\n")
 
 
-def _write_csv(records: Iterator[Record], output: Path, _labels: int) -> None:
+def _write_csv(records: Iterator[Record], output: Path, _labels: Sequence[str]) -> None:
     with atomic_text(output) as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(["id", "rank", "label", "name", "score"])
@@ -156,7 +159,7 @@ def _write_csv(records: Iterator[Record], output: Path, _labels: int) -> None:
                 table.writerow([record["id"], rank, given["id"], given["name"], given["score"]])
 
 
-def _write_annif(records: Iterator[Record], output: Path, _labels: int) -> None:
+def _write_annif(records: Iterator[Record], output: Path, _labels: Sequence[str]) -> None:
     with atomic_text(output) as file:
         for record in records:
             title = " ".join(record["title"].split())
@@ -164,7 +167,7 @@ def _write_annif(records: Iterator[Record], output: Path, _labels: int) -> None:
             file.write(f"{title}\t{labels}\n")
 
 
-def _write_bioasq(records: Iterator[Record], output: Path, _labels: int) -> None:
+def _write_bioasq(records: Iterator[Record], output: Path, _labels: Sequence[str]) -> None:
     """BioASQ's submission: `{"documents": [{"pmid", "labels": […]}, …]}`."""
     with atomic_text(output) as file:
         file.write('{"documents": [')
@@ -175,24 +178,30 @@ def _write_bioasq(records: Iterator[Record], output: Path, _labels: int) -> None
         file.write("\n]}\n")
 
 
-def _write_npz(records: Iterator[Record], output: Path, labels: int) -> None:
-    """A scipy matrix of documents × vocabulary columns."""
-    from scipy.sparse import csr_matrix, save_npz
-
-    starts, columns, scores = [0], [], []
+def _write_npz(records: Iterator[Record], output: Path, labels: Sequence[str]) -> None:
+    """A scipy matrix of documents × vocabulary columns, with the ids of both in the same file."""
+    ids: list[str] = []
+    starts, columns, scores = array("q", [0]), array("i"), array("f")
     for record in records:
-        columns += [given["column"] for given in record["suggestions"]]
-        scores += [given["score"] for given in record["suggestions"]]
+        ids.append(record["id"])
+        columns.extend(given["column"] for given in record["suggestions"])
+        scores.extend(given["score"] for given in record["suggestions"])
         starts.append(len(columns))
-    matrix = csr_matrix(
-        (np.array(scores, dtype=np.float32), np.array(columns, dtype=np.int64), starts),
-        shape=(len(starts) - 1, labels),
-    )
+    # What scipy.sparse.save_npz writes, and two arrays more, which load_npz passes over.
     with atomic_file(output) as file:
-        save_npz(file, matrix)
+        np.savez_compressed(
+            file,
+            format=np.array(b"csr"),
+            shape=np.array((len(ids), len(labels))),
+            data=np.frombuffer(scores, dtype=np.float32),
+            indices=np.frombuffer(columns, dtype=np.int32),
+            indptr=np.frombuffer(starts, dtype=np.int64),
+            documents=np.array(ids, dtype=str),
+            labels=np.array(labels, dtype=str),
+        )
 
 
-WRITERS: dict[str, Callable[[Iterator[Record], Path, int], None]] = {
+WRITERS: dict[str, Writer] = {
     "jsonl": _write_jsonl,
     "csv": _write_csv,
     "annif-tsv": _write_annif,

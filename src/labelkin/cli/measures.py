@@ -1,0 +1,88 @@
+"""What `eval`, `score` and `compare` show of an evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from labelkin.cli.console import print_json, print_table
+
+if TYPE_CHECKING:
+    from labelkin.evaluate import Evaluation, Measure
+
+Measures = Annotated[
+    str | None,
+    typer.Option(help="Names parted by commas or spaces, such as MiF,P@5. Default: the usual."),
+]
+PerLabel = Annotated[
+    Path | None, typer.Option(help="Write TP, FP, FN, P, R and F of every label to this TSV file.")
+]
+
+
+def parsed_measures(names: str | None) -> Sequence[Measure]:
+    """The measures that a list names; the usual ones without a list."""
+    from labelkin.evaluate import DEFAULT_MEASURES, parse_measure
+
+    if names is None:
+        return DEFAULT_MEASURES
+    return [parse_measure(name) for name in names.replace(",", " ").split()]
+
+
+def show_measures(
+    evaluation: Evaluation,
+    measures: Sequence[Measure],
+    labels: Sequence[tuple[str, str]],
+    per_label: Path | None,
+    json: bool,
+    *,
+    bands: bool = False,
+) -> None:
+    """Print the measures of one evaluation; `labels` has id and name of every column."""
+    from labelkin.evaluate import bootstrap_interval, evaluate_bands
+    from labelkin.evaluate import evaluate as values_of
+
+    values = values_of(evaluation, measures)
+    if per_label is not None:
+        _write_labels(evaluation, labels, per_label)
+    by_band = evaluate_bands(evaluation, measures) if bands else {}
+    if json:
+        print_json({**values, "bands": by_band} if bands else values)
+        return
+    rows = []
+    for measure in measures:
+        interval = ""
+        if measure.is_additive and evaluation.documents:
+            found = bootstrap_interval(measure, evaluation)
+            interval = f"{found.low:.4f} – {found.high:.4f}"
+        rows.append((measure.name, f"{values[measure.name]:.4f}", interval))
+    print_table("", [("measure", False), ("value", True), ("95 % interval", False)], rows)
+    if bands:
+        _show_bands(by_band, measures)
+
+
+def _show_bands(by_band: dict[str, dict[str, float]], measures: Sequence[Measure]) -> None:
+    rows = [(m.name, *(f"{of_band[m.name]:.4f}" for of_band in by_band.values())) for m in measures]
+    print_table("", [("measure", False), *((name, True) for name in by_band)], rows)
+
+
+def _write_labels(evaluation: Evaluation, labels: Sequence[tuple[str, str]], path: Path) -> None:
+    from labelkin.atomic import atomic_text
+    from labelkin.evaluate import per_label_report
+
+    report = per_label_report(evaluation)
+    with atomic_text(path) as file:
+        file.write("label\tname\tTP\tFP\tFN\tP\tR\tF\ttraining\n")
+        for column, (label, name) in enumerate(labels):
+            counts = (
+                report.true_positives[column],
+                report.false_positives[column],
+                report.false_negatives[column],
+            )
+            if any(counts):
+                shares = (report.precision[column], report.recall[column], report.f_score[column])
+                file.write("\t".join([label, name, *map(str, counts)]))
+                file.write("".join(f"\t{share:.4f}" for share in shares))
+                file.write(f"\t{report.training[column]}\n")

@@ -1,0 +1,148 @@
+"""Predictions of any tool beside gold labels: which document is which, and which label."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from labelkin.evaluate.evaluation import Evaluation
+from labelkin.evaluate.gold import hierarchy_of
+from labelkin.evaluate.label_file import LabelFile
+from labelkin.exceptions import InputError
+from labelkin.scoring.ranking import Ranking
+from labelkin.vocab.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True, eq=False)
+class Aligned:
+    """One file of predictions, matched with the gold labels.
+
+    `shared` is how many different predicted labels are gold anywhere;
+    `by_place` says that documents were matched by their order.
+    """
+
+    evaluation: Evaluation
+    missing: list[str]
+    strangers: list[str]
+    shared: int
+    by_place: bool
+
+
+class LabelColumns:
+    """A column for each label, the same for what means the same in different files.
+
+    With a vocabulary labels are what they resolve to there: ids, names and
+    synonyms meet. Without one they have to be equal, or one file names beside
+    its ids what the gold file uses for labels, or the other way round.
+    """
+
+    def __init__(self, gold: LabelFile, vocabulary: Vocabulary | None) -> None:
+        self._vocabulary = vocabulary
+        self._first = 0 if vocabulary is None else len(vocabulary)
+        self._others: dict[str, int] = {}
+        self._names: dict[str, str] = {}
+        self._gold_by_name = {name: label for label, name in gold.names.items()}
+        self._gold_labels = {*gold.all_labels()}
+
+    def __len__(self) -> int:
+        return self._first + len(self._others)
+
+    def of(self, file: LabelFile, label: str) -> int:
+        """The column of a file's label."""
+        name = file.names.get(label, "")
+        if self._vocabulary is not None:
+            if file.width is not None:
+                return self._matrix_column(file, label)
+            found = self._vocabulary.resolve(label, name).column
+            if found is not None:
+                return found
+        key = label if self._vocabulary is not None else self._called_by_gold(label, name)
+        if name:
+            self._names.setdefault(key, name)
+        return self._others.setdefault(key, len(self))
+
+    def described(self) -> list[tuple[str, str]]:
+        """Id and name of the label in each column; a name is empty where none is known."""
+        known = [(one.id, one.name()) for one in self._vocabulary or ()]
+        return [*known, *((label, self._names.get(label, "")) for label in self._others)]
+
+    def _matrix_column(self, file: LabelFile, label: str) -> int:
+        if file.width != self._first:
+            raise InputError(
+                f"{file.path}: a matrix of {file.width:,} columns, but the vocabulary has "
+                f"{self._first:,} concepts"
+            )
+        return int(label)
+
+    def _called_by_gold(self, label: str, name: str) -> str:
+        if label in self._gold_labels:
+            return label
+        if name in self._gold_labels:
+            return name
+        return self._gold_by_name.get(label, label)
+
+
+def align(
+    gold: LabelFile, predicted: Sequence[LabelFile], vocabulary: Vocabulary | None = None
+) -> tuple[list[Aligned], LabelColumns]:
+    """Files of predictions, each over the documents that have gold labels.
+
+    All have the same label columns, so that they can be compared with each
+    other. Documents are matched by id; if no id is common to both files and one
+    of them has no ids of its own, by their place.
+    """
+    documents = [document for document, labels in gold.labels.items() if labels]
+    if not documents:
+        raise InputError(f"{gold.path}: no document with labels")
+    columns = LabelColumns(gold, vocabulary)
+    wanted = [
+        sorted({columns.of(gold, label) for label in gold.labels[document]})
+        for document in documents
+    ]
+    in_gold = {column for labels in wanted for column in labels}
+    partners = [_partners(gold, file) for file in predicted]
+    rankings = [
+        [_ranked(columns, file, of_file.get(document)) for document in documents]
+        for file, of_file in zip(predicted, partners, strict=True)
+    ]
+    matrix = Ranking.from_lists(wanted).matrix(len(columns))
+    hierarchy = None if vocabulary is None else hierarchy_of(vocabulary, len(columns))
+    found = []
+    for file, of_file, ranked in zip(predicted, partners, rankings, strict=True):
+        used = {of_file[document] for document in documents if document in of_file}
+        found.append(
+            Aligned(
+                Evaluation(matrix, Ranking.from_lists(ranked), hierarchy=hierarchy),
+                missing=[document for document in documents if document not in of_file],
+                strangers=[document for document in file.labels if document not in used],
+                shared=len(in_gold & {column for labels in ranked for column in labels}),
+                by_place=any(mine != theirs for mine, theirs in of_file.items()),
+            )
+        )
+    return found, columns
+
+
+def _partners(gold: LabelFile, predicted: LabelFile) -> dict[str, str]:
+    """The predicted document for each gold one that has one."""
+    common = {document: document for document in gold.labels if document in predicted.labels}
+    if common or not predicted.labels:
+        return common
+    sizes = len(gold.labels), len(predicted.labels)
+    if gold.has_ids and predicted.has_ids:
+        here, there = next(iter(predicted.labels)), next(iter(gold.labels))
+        raise InputError(
+            f"{predicted.path}: none of its documents is in {gold.path}; "
+            f"ids look like {here!r} here and {there!r} there"
+        )
+    if sizes[0] != sizes[1]:
+        raise InputError(
+            f"{predicted.path}: documents here {sizes[1]:,}, in {gold.path} {sizes[0]:,}; "
+            "without ids in both files they cannot be matched"
+        )
+    return dict(zip(gold.labels, predicted.labels, strict=True))
+
+
+def _ranked(columns: LabelColumns, file: LabelFile, document: str | None) -> list[int]:
+    """The columns of a document's labels; of two labels that mean the same, the better."""
+    labels = [] if document is None else file.ranked(document)
+    return list(dict.fromkeys(columns.of(file, label) for label in labels))

@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import Result
+
+Run = Callable[..., Result]
+MEASURES = ("--measures", "MiF,P@5,EBF,MaF", "--json")
+
+
+def test_score_equals_eval(run: Run, demo: str) -> None:
+    measures = ("--measures", "MiF,hF,LCA-P,LCA-F(distance=9)", "--json")
+    expected = json.loads(run("eval", demo, "held.jsonl", *measures).stdout)
+    Path("p.json").write_text(run("suggest", demo, "held.jsonl", "--json").stdout)
+    scored = run("score", "held.jsonl", "p.json", *measures, "--vocab", demo)
+    assert json.loads(scored.stdout) == pytest.approx(expected)
+    without = run("score", "held.jsonl", "p.json", *measures)
+    assert (without.exit_code, without.stderr.count("\n")) == (1, 1)
+    assert "--vocab" in without.stderr
+
+
+@pytest.fixture
+def by_name(run: Run, demo: str) -> str:
+    """Documents of held.jsonl with the names of their headings for labels."""
+    named = []
+    for line in Path("held.jsonl").read_text().splitlines()[:30]:
+        record = json.loads(line)
+        shown = (run("vocab", "show", demo, label, "--json") for label in record["labels"])
+        labels = [json.loads(concept.stdout)["names"]["en"] for concept in shown]
+        named.append({**record, "labels": labels})
+    Path("named.jsonl").write_text("".join(json.dumps(record) + "\n" for record in named))
+    return "named.jsonl"
+
+
+@pytest.mark.parametrize("output", ["o.jsonl", "o.csv", "o.tsv", "o.json", "o.npz"])
+def test_what_annotate_writes_can_be_scored(run: Run, demo: str, output: str) -> None:
+    expected = json.loads(run("eval", demo, "held.jsonl", *MEASURES).stdout)
+    assert run("annotate", demo, "held.jsonl", "-o", output).exit_code == 0
+    for options in ((), ("--vocab", demo)):
+        scored = run("score", "held.jsonl", output, *MEASURES, *options)
+        assert json.loads(scored.stdout) == pytest.approx(expected)
+        assert ("matched by their place" in scored.stderr) == (output == "o.tsv")
+
+
+@pytest.mark.parametrize("output", ["o.jsonl", "o.csv", "o.tsv", "o.json", "o.npz"])
+def test_gold_labels_by_name(run: Run, demo: str, by_name: str, output: str) -> None:
+    expected = json.loads(run("eval", demo, by_name, *MEASURES).stdout)
+    assert expected["MiF"] > 0.25
+    assert run("annotate", demo, by_name, "-o", output).exit_code == 0
+    with_vocabulary = run("score", by_name, output, *MEASURES, "--vocab", demo)
+    assert json.loads(with_vocabulary.stdout) == pytest.approx(expected)
+    without = run("score", by_name, output, *MEASURES)
+    if output in ("o.jsonl", "o.csv"):
+        # These name their headings.
+        assert json.loads(without.stdout) == pytest.approx(expected)
+    else:
+        assert json.loads(without.stdout)["MiF"] == 0
+        assert "none of its labels is a gold label" in without.stderr
+        assert "--vocab SOURCE matches ids with names" in without.stderr
+
+
+def test_several_files_side_by_side(run: Run, demo: str) -> None:
+    assert run("annotate", demo, "held.jsonl", "-o", "one.jsonl").exit_code == 0
+    assert run("annotate", demo, "held.jsonl", "-o", "two.csv", "--limit", 1).exit_code == 0
+    files = ("held.jsonl", "one.jsonl", "two.csv")
+    values: dict[str, Any] = json.loads(run("score", *files, *MEASURES).stdout)
+    assert list(values) == ["one.jsonl", "two.csv", "compared_with", "p"]
+    for name in files[1:]:
+        alone = json.loads(run("score", "held.jsonl", name, *MEASURES).stdout)
+        assert values[name] == pytest.approx(alone)
+    assert values["p"]["two.csv"]["MiF"] < 0.05
+    table = run("score", *files, "--measures", "MiF", "--per-label", "l.tsv")
+    assert f"{values['two.csv']['MiF']:.4f} −" in table.stdout
+    assert "differs from one.jsonl" in table.stdout
+    assert "--per-label is for one file" in table.stderr
+    assert not Path("l.tsv").exists()
+
+
+def test_files_of_one_name_are_told_apart(run: Run) -> None:
+    Path("g.tsv").write_text("d1\tA\t1\n")
+    for folder in ("a", "b"):
+        Path(folder).mkdir()
+        Path(folder, "p.tsv").write_text("d1\tA\t1\n")
+    values = json.loads(run("score", "g.tsv", "a/p.tsv", "b/p.tsv", *MEASURES).stdout)
+    assert list(values)[:2] == ["a/p.tsv", "b/p.tsv"]
+
+
+def test_names_per_label(run: Run, demo: str) -> None:
+    assert run("annotate", demo, "held.jsonl", "-o", "p.jsonl").exit_code == 0
+    given = json.loads(Path("p.jsonl").read_text().splitlines()[0])["suggestions"][0]
+    for options in ((), ("--vocab", demo)):
+        files = ("held.jsonl", "p.jsonl", "--per-label", "l.tsv")
+        assert run("score", *files, *options).exit_code == 0
+        header, *rows = [line.split("\t") for line in Path("l.tsv").read_text().splitlines()]
+        assert header[:2] == ["label", "name"]
+        assert {row[0]: row[1] for row in rows}[given["id"]] == given["name"]
+
+
+def test_score_tells_who_is_missing(run: Run) -> None:
+    Path("g.tsv").write_text("d1\tA\t1\nd2\tB\t1\n")
+    Path("p.tsv").write_text("d1\tA\t1\nd3\tB\t1\n")
+    result = run("score", "g.tsv", "p.tsv", "--measures", "MiP,MiR", "--json")
+    assert json.loads(result.stdout) == {"MiP": 1.0, "MiR": 0.5}
+    assert "p.tsv: 1 document without predictions: d2" in result.stderr
+    assert "p.tsv: 1 document without gold labels: d3" in result.stderr
+
+
+def test_an_unknown_measure(run: Run) -> None:
+    result = run("score", "g.tsv", "p.tsv", "--measures", "MiG")
+    assert result.exit_code == 1
+    assert "MiG" in result.stderr
+
+
+@pytest.mark.shared
+def test_nlms_own_indexer(run: Run, shared_data: Path) -> None:
+    folder = shared_data / "mesh47k"
+    files = (folder / "l1000.json.gz", folder / "l1000-mti.tsv.gz")
+    values = json.loads(run("score", *files, "--measures", "MiF,P@5", "--json").stdout)
+    assert values == {"MiF": pytest.approx(0.386, abs=5e-4), "P@5": pytest.approx(0.593, abs=5e-4)}
