@@ -63,6 +63,20 @@ def test_gold_labels_by_name(run: Run, demo: str, by_name: str, output: str) -> 
         assert "--vocab SOURCE matches ids with names" in without.stderr
 
 
+def test_documents_without_ids_and_titles(run: Run, demo: str) -> None:
+    records = [json.loads(line) for line in Path("held.jsonl").read_text().splitlines()]
+    lines = (
+        f"{' '.join(one['abstract'].split())}\t{' '.join(f'<{i}>' for i in one['labels'])}\n"
+        for one in records
+    )
+    Path("gold.tsv").write_text("".join(lines))
+    measures = ("--measures", "MiF,EBF", "--json")
+    expected = json.loads(run("eval", demo, "gold.tsv", *measures).stdout)
+    assert run("annotate", demo, "gold.tsv", "-o", "o.tsv").exit_code == 0
+    scored = run("score", "gold.tsv", "o.tsv", *measures)
+    assert json.loads(scored.stdout) == pytest.approx(expected)
+
+
 def test_several_files_side_by_side(run: Run, demo: str) -> None:
     assert run("annotate", demo, "held.jsonl", "-o", "one.jsonl").exit_code == 0
     assert run("annotate", demo, "held.jsonl", "-o", "two.csv", "--limit", 1).exit_code == 0

@@ -43,6 +43,9 @@ if TYPE_CHECKING:
     from labelkin.scoring.suggestion import Band
     from labelkin.vocab import Vocabulary
 
+# How much of a text without a title stands for it in the output.
+_BEGINNING = 200
+
 
 def annotate(
     collection: CollectionPath,
@@ -152,6 +155,7 @@ def _records(
         {
             "id": document.id,
             "title": document.title,
+            **({} if document.title else {"text": document.text[:_BEGINNING]}),
             "suggestions": [
                 {
                     "id": vocabulary[column].id,

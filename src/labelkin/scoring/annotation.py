@@ -52,10 +52,10 @@ def annotate(
 ) -> AnnotationReport:
     """Write what `suggest` says of each document to `output`, whole or not at all.
 
-    `suggest` turns documents into records `{"id", "title", "suggestions"}`,
-    whose suggestions name id, name, column and score. `labels` are the ids of
-    the columns. `settings` is what the result depends on: a journal made with
-    others is not taken up.
+    `suggest` turns documents into records `{"id", "title", "suggestions"}`, with
+    `text` where there is no title; suggestions name id, name, column and score.
+    `labels` are the ids of the columns. `settings` is what the result depends
+    on: a journal made with others is not taken up.
     """
     writer = _writer(output, format)
     journal = _Journal(output, settings)
@@ -162,9 +162,9 @@ def _write_csv(records: Iterator[Record], output: Path, _labels: Sequence[str]) 
 def _write_annif(records: Iterator[Record], output: Path, _labels: Sequence[str]) -> None:
     with atomic_text(output) as file:
         for record in records:
-            title = " ".join(record["title"].split())
+            text = " ".join((record["title"] or record.get("text", "")).split())
             labels = " ".join(f"<{given['id']}>" for given in record["suggestions"])
-            file.write(f"{title}\t{labels}\n")
+            file.write(f"{text}\t{labels}\n")
 
 
 def _write_bioasq(records: Iterator[Record], output: Path, _labels: Sequence[str]) -> None:
