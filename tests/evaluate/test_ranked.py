@@ -113,7 +113,8 @@ def test_propensity_needs_the_number_of_training_documents(make: Make) -> None:
         value("PSP@1", make([[0]], [[0]], training_frequencies=FREQUENCIES))
 
 
-def test_coverage_counts_distinct_gold_labels(make: Make) -> None:
-    made = make([[0, 1], [0, 2], [3]], [[0, 1], [0, 7], [7, 3]])
+def test_coverage_counts_labels_that_are_found_where_they_belong(make: Make) -> None:
+    # 2 is shown too, but to a document that does not have it.
+    made = make([[0, 1], [0, 2], [3]], [[0, 1], [0, 7], [2, 3]])
     assert value("coverage@1", made) == 0.25
     assert value("coverage@2", made) == 0.75

@@ -5,7 +5,10 @@ Functions for Recommendation, Tagging, Ranking & Other Missing Label
 Applications" (KDD 2016): a label with N_l of N training documents has the
 propensity 1 / (1 + C e^(-A log(N_l + B))) with C = (log N - 1)(B + 1)^A. Like
 the scripts of the Extreme Classification Repository they divide the sum over
-documents by the sum that the best possible ranking would reach.
+documents by the sum that the best possible ranking would reach. Coverage counts
+labels with a true positive, as in Schultheis et al., "Generalized test
+utilities for long-tail performance in extreme multi-label classification"
+(NeurIPS 2023).
 """
 
 from __future__ import annotations
@@ -99,10 +102,9 @@ def _ps_ndcg(evaluation: Evaluation, measure: Measure) -> Floats:
 
 def _coverage(evaluation: Evaluation, measure: Measure) -> float:
     ordered = evaluation.ordered
-    shown = np.zeros(evaluation.labels, dtype=np.bool_)
-    shown[ordered.columns[ordered.ranks < measure.k]] = True
-    wanted = evaluation.label_counts.gold > 0
-    return float(ratio((shown & wanted).sum(), wanted.sum()))
+    right = evaluation.ordered_hits & (ordered.ranks < measure.k)
+    found = np.unique(ordered.columns[right]).size
+    return float(ratio(found, (evaluation.label_counts.gold > 0).sum()))
 
 
 for _family in (
@@ -147,7 +149,8 @@ for _family in (
     ),
     Family(
         "coverage",
-        "Share of the distinct gold labels that are among the first k of some document.",
+        "Share of the gold labels that are among the first k of a document that has them, at least "
+        "once.",
         _coverage,
         has_depth=True,
     ),
