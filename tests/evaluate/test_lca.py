@@ -18,10 +18,9 @@ TOP = TREE.root
 
 
 def graphs(
-    gold: set[int], predicted: set[int], hierarchy: Hierarchy = TREE, levels: int = 99
+    gold: set[int], predicted: set[int], hierarchy: Hierarchy = TREE, reach: int = 99
 ) -> tuple[set[int], set[int]]:
-    ancestors = Ancestors(hierarchy, levels)
-    return lca_graphs(frozenset(gold), frozenset(predicted), ancestors)
+    return lca_graphs(gold, predicted, Ancestors(hierarchy, reach))
 
 
 def test_siblings_meet_at_their_parent() -> None:
@@ -46,34 +45,43 @@ def test_unrelated_labels_meet_at_the_root() -> None:
     assert graphs({8}, {1}) == ({8, TOP}, {1, 0, TOP})
 
 
-def test_beyond_reach_a_label_stands_with_its_ancestors() -> None:
-    assert graphs({7}, {3}, levels=2) == ({7, 5, 2}, {3, 1, 0})
-    assert graphs({7}, set()) == ({7, 5, 2, 0, TOP}, set())
+def test_beyond_reach_labels_meet_at_the_root() -> None:
+    # 7 is three levels below 0, where it meets 3.
+    assert graphs({7}, {3}, reach=3) == ({7, 5, 2, 0}, {3, 1, 0})
+    assert graphs({7}, {3}, reach=2) == ({7, 5, 2, 0, TOP}, {3, 1, 0, TOP})
+    # What is within reach is nearer than the root, however far it is.
+    assert graphs({7, 4}, {3}, reach=2) == ({7, 5, 2, 0, TOP, 4, 1}, {3, 1, 0, TOP})
 
 
-def test_an_ancestor_that_serves_several_labels_is_preferred() -> None:
-    # 1 and 2 meet at 5 or 6, 3 and 2 at 6 or 7: 6 serves all.
+def test_without_labels_on_the_other_side_there_is_nothing_to_meet() -> None:
+    assert graphs({7}, set()) == ({7}, set())
+    assert graphs(set(), {7, 3}) == (set(), {7, 3})
+
+
+def test_the_ancestor_with_most_labels_is_taken() -> None:
+    # 1 and 2 meet at 5 or 6, 3 and 2 at 6 or 7: 6 links all, and the others are left out.
     parents = [(5, 1), (6, 1), (5, 2), (6, 2), (7, 2), (6, 3), (7, 3)]
     hierarchy = Hierarchy.from_pairs(parents, 8)
     assert graphs({1, 3}, {2}, hierarchy) == ({1, 3, 6}, {2, 6})
 
 
-def test_an_ancestor_that_another_label_needs_anyway_is_preferred() -> None:
+def test_an_ancestor_that_another_label_needs_is_enough() -> None:
     # 1 and 2 meet at 5 or 6; 3 and 4 only at 6.
     hierarchy = Hierarchy.from_pairs([(5, 1), (6, 1), (5, 2), (6, 2), (6, 3), (6, 4)], 7)
     assert graphs({1, 3}, {2, 4}, hierarchy) == ({1, 3, 6}, {2, 4, 6})
 
 
-def test_of_equal_ancestors_the_first_is_taken() -> None:
-    hierarchy = Hierarchy.from_pairs([(5, 1), (6, 1), (5, 2), (6, 2)], 7)
-    assert graphs({1}, {2}, hierarchy) == ({1, 5}, {2, 5})
+def test_a_side_that_is_nearest_elsewhere_sends_one_label() -> None:
+    # 3 and 4 are found; 6 has nothing nearer than either of them, by way of 0.
+    assert graphs({3, 4, 6}, {3, 4}) == ({3, 4, 6, 2, 0}, {3, 4, 1, 0})
 
 
-def test_of_equal_paths_the_one_through_known_nodes_is_taken() -> None:
-    # From 3 to 6 by way of 4 or 5; 5 is gold itself and meets 2 at 6.
-    hierarchy = Hierarchy.from_pairs([(4, 3), (5, 3), (6, 4), (6, 5), (6, 2)], 7)
-    assert graphs({3, 5}, {2}, hierarchy) == ({3, 5, 6}, {2, 6})
-    assert graphs({3}, {2}, hierarchy) == ({3, 4, 6}, {2, 6})
+def test_of_equals_the_lowest_number_is_taken() -> None:
+    ancestors = Hierarchy.from_pairs([(5, 1), (6, 1), (5, 2), (6, 2)], 7)
+    assert graphs({1}, {2}, ancestors) == ({1, 5}, {2, 5})
+    # From 3 to 6 by way of 4 or 5.
+    paths = Hierarchy.from_pairs([(4, 3), (5, 3), (6, 4), (6, 5), (6, 2)], 7)
+    assert graphs({3}, {2}, paths) == ({3, 4, 6}, {2, 6})
 
 
 def test_values(make: Make) -> None:
@@ -97,17 +105,16 @@ edges = st.lists(
 
 @given(edges, labels, labels, st.integers(1, 6))
 def test_graphs_hold_their_labels_and_swap(
-    pairs: list[tuple[int, int]], gold: frozenset[int], predicted: frozenset[int], levels: int
+    pairs: list[tuple[int, int]], gold: frozenset[int], predicted: frozenset[int], reach: int
 ) -> None:
-    hierarchy = Hierarchy.from_pairs(pairs, NODES)
-    of_gold, of_predicted = lca_graphs(gold, predicted, Ancestors(hierarchy, levels))
-    assert of_gold >= gold
-    assert of_predicted >= predicted
-    reach = Ancestors(hierarchy, levels)
-    assert of_gold <= reach.nearest(gold).keys()
-    assert of_predicted <= reach.nearest(predicted).keys()
-    assert lca_graphs(predicted, gold, reach) == (of_predicted, of_gold)
-    assert lca_graphs(gold, gold, reach) == ({*gold}, {*gold})
+    ancestors = Ancestors(Hierarchy.from_pairs(pairs, NODES), reach)
+    of_gold, of_predicted = lca_graphs(gold, predicted, ancestors)
+    for graph, labels in ((of_gold, gold), (of_predicted, predicted)):
+        assert labels <= graph <= set().union(*map(ancestors.of, labels))
+    if gold and predicted:
+        assert of_gold & of_predicted
+    assert lca_graphs(predicted, gold, ancestors) == (of_predicted, of_gold)
+    assert lca_graphs(gold, gold, ancestors) == ({*gold}, {*gold})
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -4,7 +4,8 @@ Definitions: Kosmopoulos et al., "Evaluation measures for hierarchical
 classification: a unified view and novel approaches" (Data Mining and Knowledge
 Discovery 29, 2015), with the conventions of the authors' HEMKit: a dummy root
 stands above parentless labels, and a maximum distance of d lets a label reach
-d + 1 levels of ancestors.
+d + 1 levels of ancestors (hP, hR, hF), or meet another at most d levels above
+both, else at the root (LCA-P, LCA-R, LCA-F).
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ def extended_counts(evaluation: Evaluation, distance: int) -> Floats:
 
 def lca_counts(evaluation: Evaluation, distance: int) -> Floats:
     """Per document the common, predicted and gold nodes of the graphs to common ancestors."""
-    ancestors = Ancestors(_hierarchy(evaluation), distance + 1)
+    ancestors = Ancestors(_hierarchy(evaluation), distance)
     counts = np.zeros((evaluation.documents, 3))
     for place, (gold, predicted) in enumerate(_label_sets(evaluation)):
-        of_gold, of_predicted = lca_graphs(frozenset(gold), frozenset(predicted), ancestors)
+        of_gold, of_predicted = lca_graphs(gold, predicted, ancestors)
         counts[place] = (len(of_gold & of_predicted), len(of_predicted), len(of_gold))
     return counts
 
