@@ -91,7 +91,14 @@ def test_batches_do_not_matter(indexer, queries, monkeypatch):
     whole = scorer.rank(near)
     monkeypatch.setattr("labelkin.scoring.label_ae._CHUNK", 3)
     parts = scorer.rank(near)
-    assert lists(whole) == lists(parts)
+    # Matrix products round differently for batches of other sizes: near ties may change places.
+    for (columns, scores), (other_columns, other_scores) in zip(whole, parts, strict=True):
+        expected = dict(zip(columns.tolist(), scores.tolist(), strict=True))
+        found = dict(zip(other_columns.tolist(), other_scores.tolist(), strict=True))
+        for column in expected.keys() | found.keys():
+            assert found.get(column, 0.005) == pytest.approx(expected.get(column, 0.005), abs=1e-5)
+        in_order = np.array([expected.get(column, 0.005) for column in other_columns.tolist()])
+        assert np.all(np.diff(in_order) < 1e-5)
 
 
 def test_a_text_without_neighbours(indexer):
