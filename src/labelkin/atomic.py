@@ -20,11 +20,11 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
     either the old file or the new one. The mode is that of the file it replaces.
     A link is followed; a pipe or a device is written to as it is.
     """
-    path = path.resolve()
     if path.exists() and not path.is_file():
         with path.open("wb") as stream:
             yield stream
         return
+    path = path.resolve()
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
     try:
         try:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from typer.testing import Result
 
-from labelkin.scoring.annotation import WRITERS
+from labelkin.scoring.annotation_formats import WRITERS
 
 Run = Callable[..., Result]
 
@@ -81,6 +81,65 @@ def test_a_journal_of_other_options_is_not_taken_up(
     Path(".o.jsonl.journal").write_bytes(journal)
     other = run("annotate", "demo", "d.jsonl", "-o", "o.jsonl", "--json")
     assert json.loads(other.stdout)["resumed"] == 0
+
+
+@pytest.fixture
+def stopped(run: Run, monkeypatch: pytest.MonkeyPatch) -> Callable[[], str]:
+    """Annotate d.jsonl up to the point where the output is written; the journal stays."""
+    assert run("demo", "demo", "--documents", 60, "--json").exit_code == 0
+    run("corpus", "convert", "demo", "-o", "d.jsonl")
+
+    def full(*_: object) -> None:
+        raise OSError("no space")
+
+    def stop() -> str:
+        with monkeypatch.context() as patched:
+            patched.setitem(WRITERS, "jsonl", full)
+            assert run("annotate", "demo", "d.jsonl", "-o", "o.jsonl").exit_code == 1
+        return "o.jsonl"
+
+    return stop
+
+
+def resumed(run: Run, output: str) -> int:
+    result = run("annotate", "demo", "d.jsonl", "-o", output, "--json")
+    found: int = json.loads(result.stdout)["resumed"]
+    return found
+
+
+def test_a_changed_text_of_the_same_length_is_noticed(run: Run, stopped: Callable[[], str]) -> None:
+    output = stopped()
+    text = Path("d.jsonl").read_text()
+    title = json.loads(text.splitlines()[3])["title"]
+    Path("d.jsonl").write_text(text.replace(json.dumps(title), json.dumps(title[::-1])))
+    assert resumed(run, output) == 3
+    written = Path(output).read_bytes()
+    assert resumed(run, output) == 0
+    assert Path(output).read_bytes() == written
+
+
+def test_a_changed_setting_of_the_collection_is_noticed(
+    run: Run, stopped: Callable[[], str]
+) -> None:
+    output = stopped()
+    config = Path("demo/labelkin.toml")
+    config.write_text(config.read_text().replace('language = "en"', 'language = "de"'))
+    assert resumed(run, output) == 0
+
+
+def test_the_input_is_not_overwritten(run: Run, stopped: Callable[[], str]) -> None:
+    before = Path("d.jsonl").read_bytes()
+    result = run("annotate", "demo", "d.jsonl", "-o", "./d.jsonl")
+    assert result.exit_code == 2
+    assert "is read from" in result.stderr
+    assert Path("d.jsonl").read_bytes() == before
+
+
+def test_standard_output(run: Run, stopped: Callable[[], str]) -> None:
+    run("annotate", "demo", "d.jsonl", "-o", "o.jsonl")
+    command = [sys.executable, "-m", "labelkin", "annotate", "demo", "d.jsonl", "-o", "-"]
+    piped = subprocess.run(command, capture_output=True, check=True)
+    assert piped.stdout == Path("o.jsonl").read_bytes()
 
 
 def test_killed_and_taken_up_to_the_same_output(run: Run) -> None:

@@ -52,3 +52,9 @@ def test_real_file(shared_data: Path) -> None:
     documents = list(corpus.documents())
     assert len(documents) == len({document.id for document in documents}) == 6_980
     assert all(label.startswith("https://d-nb.info/") for d in documents for label in d.labels)
+
+
+def test_names_with_spaces_in_brackets(write: Callable[[str, str], Path]) -> None:
+    path = write("c.tsv", "On rye\t<Bread, Rye> <V1> http://v/2 <odd<one>\n")
+    (document,) = read_corpus(path, format="annif-tsv").documents()
+    assert document.labels == ("Bread, Rye", "V1", "http://v/2", "odd<one")

@@ -4,7 +4,7 @@ import pytest
 
 from labelkin.evaluate import evaluate, parse_measure
 from labelkin.evaluate.alignment import align
-from labelkin.evaluate.label_file import LabelFile
+from labelkin.evaluate.label_file import LabelFile, place
 from labelkin.exceptions import InputError
 from labelkin.vocab import Vocabulary
 
@@ -48,6 +48,15 @@ def test_by_place() -> None:
         InputError, match="p: none of its documents is in g; ids look like '7' here"
     ):
         align(gold, [made({"7": ["x"], "8": ["x"], "9": ["x"]})])
+
+
+def test_places_are_not_taken_for_ids() -> None:
+    gold = made({"2": ["A"], "0": ["B"], "1": ["C"]})
+    lines = made({place(1): ["A"], place(2): ["B"], place(3): ["C"]}, has_ids=False)
+    for one, other in ((gold, lines), (lines, gold)):
+        (found,), _ = align(one, [other])
+        assert found.by_place
+        assert parse_measure("MiF").value(found.evaluation) == 1
 
 
 def test_without_a_vocabulary_names_may_meet() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +16,7 @@ Write = Callable[[str, str | bytes], Path]
 
 def test_lines(write: Write) -> None:
     found = read_label_file(write("a.txt", "12 7 3\n5\n\n7 1\n"))
-    assert [found.ranked(str(number)) for number in (1, 2, 3, 4)] == [
+    assert [found.ranked(f"#{number}") for number in (1, 2, 3, 4)] == [
         ["12", "7", "3"],
         ["5"],
         [],
@@ -31,6 +32,45 @@ def test_tsv_with_and_without_a_header(write: Write) -> None:
         assert found.ranked("d2") == ["Oats"]
     with pytest.raises(DamagedFileError, match="line 2 is not"):
         read_label_file(write("b.tsv", "d1\tOats\t1\nd1\tOats\n"))
+
+
+@pytest.mark.parametrize(
+    "text", ["\n1 2\n", "a  b\nc\n", "Käse a/b\n", "http://v/1 http://v#2\r\n\r\nD3\r\n"]
+)
+def test_lines_of_all_kinds(write: Write, text: str) -> None:
+    found = read_label_file(write("a.txt", text))
+    assert [found.ranked(one) for one in found.labels] == [
+        line.split() for line in text.splitlines()
+    ]
+
+
+def test_numbers_of_all_kinds(write: Write) -> None:
+    rows = "d1\tA\t+0.5\textra\nd1\tB\t9.9e+00\textra\nd1\tC\t.7\n"
+    assert read_label_file(write("a.tsv", rows)).ranked("d1") == ["B", "C", "A"]
+    for score in ("nan", "inf", "0,5", ".", "1.2.3", ""):
+        with pytest.raises(DamagedFileError, match="line 3 is not"):
+            read_label_file(write("b.tsv", f"d1\tA\t1\nd1\tB\t2\nd1\tC\t{score}\n"))
+
+
+def test_pairs_of_id_and_label(write: Write) -> None:
+    found = read_label_file(write("a.tsv", "d2\tRye, Wild\nd1\tB\nd2\tA\n"))
+    assert [found.ranked(one) for one in ("d1", "d2")] == [["B"], ["Rye, Wild", "A"]]
+    with pytest.raises(DamagedFileError, match="line 2 is not `id<TAB>label`"):
+        read_label_file(write("b.tsv", "d2\tRye\nd1\n"))
+
+
+def test_headers_are_believed(write: Write) -> None:
+    turned = read_label_file(write("a.tsv", "label\tid\tscore\nA\td1\t0.5\n"))
+    assert turned.ranked("d1") == ["A"]
+    ranked = read_label_file(write("b.tsv", "id\tlabel\trank\nd1\tB\t2\nd1\tA\t1\n"))
+    assert ranked.ranked("d1") == ["A", "B"]
+
+
+def test_repeated_documents_are_counted(write: Write) -> None:
+    records = ('{"id": "d1", "title": "x", "labels": ["A"]}\n', '{"id": "d1", "labels": ["B"]}\n')
+    found = read_label_file(write("a.jsonl", records[0] + records[0].replace("A", "C")))
+    assert (found.repeated, found.ranked("d1")) == (1, ["C"])
+    assert read_label_file(write("b.jsonl", records[1] * 3)).repeated == 2
 
 
 def test_tables(write: Write) -> None:
@@ -70,7 +110,7 @@ def test_npz(tmp_path: Path) -> None:
 
     save_npz(tmp_path / "m.npz", csr_matrix(np.array([[0, 0.5, 0.9], [0, 0, 0]])))
     found = read_label_file(tmp_path / "m.npz")
-    assert (found.ranked("1"), found.ranked("2")) == (["2", "1"], [])
+    assert (found.ranked("#1"), found.ranked("#2")) == (["2", "1"], [])
     assert (found.has_ids, found.width) == (False, 3)
 
 
@@ -102,3 +142,15 @@ def test_what_cannot_be_read(write: Write, tmp_path: Path) -> None:
         read_label_file(write("a.txt", "What is this? (nothing)"))
     with pytest.raises(DamagedFileError, match="no sparse matrix"):
         read_label_file(write("a.npz", "nonsense"))
+    with pytest.raises(DamagedFileError, match="no sparse matrix"):
+        read_label_file(write("b.npz", ""))
+    np.savez(tmp_path / "c.npz", data=np.arange(4))
+    cut = (tmp_path / "c.npz").read_bytes()[:-30]
+    with pytest.raises(DamagedFileError, match="no sparse matrix"):
+        read_label_file(write("d.npz", cut))
+    np.save(tmp_path / "e.npy", np.arange(4))
+    with pytest.raises(DamagedFileError, match="no sparse matrix"):
+        read_label_file((tmp_path / "e.npy").rename(tmp_path / "e.npz"))
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="pipe is read only once"):
+        read_label_file(tmp_path / "pipe")

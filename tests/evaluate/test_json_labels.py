@@ -47,7 +47,7 @@ def test_annifs_results(write: Write) -> None:
     # The text may be longer than what is looked at to recognise a format.
     long = {"text": "rye " * 30_000, "subjects": [{"uri": "http://v/9"}], "results": results}
     found = read_label_file(write("a.jsonl", as_lines([long, {"results": results[:1]}])))
-    assert [found.ranked(one) for one in ("1", "2")] == [
+    assert [found.ranked(one) for one in ("#1", "#2")] == [
         ["http://v/2", "http://v/1"],
         ["http://v/1"],
     ]
@@ -64,6 +64,21 @@ def test_a_submission(write: Write) -> None:
         text = json.dumps({"documents": documents}, indent=indent)
         found = read_label_file(write("a.json", text))
         assert [found.ranked(one) for one in ("12", "13")] == [["D2", "D1"], []]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"labels": "Rye|Oats"},
+        {"labels": ["Rye", "Oats"]},
+        {"subjects": [{"uri": "<Rye>", "label": "N"}, {"uri": "Oats"}]},
+        {"meshMajor": ["Rye", "Oats"]},
+    ],
+)
+def test_labels_alone(write: Write, given: dict[str, Any]) -> None:
+    found = read_label_file(write("a.jsonl", as_lines([{"id": "d1", **given}])))
+    assert found.ranked("d1") == ["Rye", "Oats"]
+    assert found.names in ({}, {"Rye": "N"})
 
 
 def test_a_corpus_is_left_to_its_reader(write: Write) -> None:

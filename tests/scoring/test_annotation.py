@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +13,7 @@ import numpy as np
 import pytest
 
 from labelkin import Document
-from labelkin.exceptions import FormatError
+from labelkin.exceptions import CollectionBusyError, FormatError, InputError
 from labelkin.scoring import annotation
 from labelkin.scoring.annotation import annotate
 
@@ -101,8 +104,61 @@ def test_other_settings_begin_again(tmp_path: Path) -> None:
     assert run(tmp_path / "o.jsonl", settings={"k": 30}).resumed == 0
 
 
-def test_another_input_is_noticed(tmp_path: Path) -> None:
+def test_another_input_is_taken_up_as_far_as_it_is_the_same(tmp_path: Path) -> None:
+    changed = [*DOCUMENTS[:7], replace(DOCUMENTS[7], title="Another"), *DOCUMENTS[8:]]
+    run(tmp_path / "whole.jsonl", changed)
     interrupted(tmp_path / "o.jsonl", after=23)
-    with pytest.raises(FormatError, match="left by another input and removed"):
-        run(tmp_path / "o.jsonl", DOCUMENTS[5:])
-    assert run(tmp_path / "o.jsonl", DOCUMENTS[5:]).documents == 20
+    report = run(tmp_path / "o.jsonl", changed)
+    assert (report.documents, report.resumed) == (25, 7)
+    assert (tmp_path / "o.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+
+
+@pytest.mark.parametrize("documents", [DOCUMENTS[:5], DOCUMENTS[5:], DOCUMENTS[::-1]])
+def test_a_shorter_or_another_input(tmp_path: Path, documents: list[Document]) -> None:
+    run(tmp_path / "whole.jsonl", documents)
+    interrupted(tmp_path / "o.jsonl", after=23)
+    assert run(tmp_path / "o.jsonl", documents).documents == len(documents)
+    assert (tmp_path / "o.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+
+
+def test_without_documents_nothing_is_written(tmp_path: Path) -> None:
+    (tmp_path / "o.jsonl").write_text("precious")
+    with pytest.raises(InputError, match="no document to annotate"):
+        run(tmp_path / "o.jsonl", [])
+    assert (tmp_path / "o.jsonl").read_text() == "precious"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_what_cannot_be_written_to_is_said_first(tmp_path: Path) -> None:
+    for output, message in (
+        (tmp_path, "a folder"),
+        (tmp_path / "no" / "o.jsonl", "no such folder"),
+        (tmp_path / "o.xlsx", "no format for '.xlsx'; name it with --to"),
+        (tmp_path / "o.npz.gz", "compressed already"),
+    ):
+        with pytest.raises(InputError, match=message):
+            annotate(failing(0), suggest, output, labels=LABELS, settings={})
+    assert run(tmp_path / "o.CSV").documents == 25
+    assert (tmp_path / "o.CSV").read_text().startswith("id,rank,label")
+
+
+def test_two_runs_do_not_write_the_same_file(tmp_path: Path) -> None:
+    output = tmp_path / "o.jsonl"
+
+    def suggest_and_look(documents: list[Document]) -> list[dict[str, Any]]:
+        with pytest.raises(CollectionBusyError, match="another process"):
+            run(output)
+        return suggest(documents)
+
+    annotate(DOCUMENTS, suggest_and_look, output, labels=LABELS, settings={"k": 20})
+    assert len(output.read_text().splitlines()) == 25
+
+
+def test_a_pipe(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor() as pool:
+        read = pool.submit(pipe.read_text)
+        run(pipe)
+        assert len(read.result().splitlines()) == 25
+    assert list(tmp_path.iterdir()) == [pipe]

@@ -53,7 +53,9 @@ def annotate(
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", help="The file to write: .jsonl, .csv, .tsv, .json or .npz."
+            "--output",
+            "-o",
+            help="The file to write: .jsonl, .csv, .tsv, .json or .npz; - is standard output.",
         ),
     ],
     to: Annotated[
@@ -82,6 +84,10 @@ def annotate(
     from labelkin.scoring.annotation import annotate as annotate_documents
 
     started = time.monotonic()
+    output = Path("/dev/stdout") if str(output) == "-" else output
+    for path in files:
+        if output.is_file() and path.exists() and output.samefile(path):
+            raise typer.BadParameter(f"{output} is read from; write to another file")
     corpus = read_corpus(*files, format=format, label_separator=label_separator)
     with Indexer.open(collection) as indexer:
         settings = asked_settings(
@@ -105,9 +111,9 @@ def annotate(
             "vocabulary": indexer.collection.vocabulary_state(),
             "method": asdict(settings),
             "model": indexer.model_digest(settings.method) if settings.learned else "",
+            "config": indexer.config.model_dump(),
             "fold_broader": fold_broader,
             "language": language,
-            "files": [_identity(path) for path in corpus.paths],
         }
         with meter("Annotating", corpus.bytes_total) as bar:
             report = annotate_documents(
@@ -132,10 +138,6 @@ def annotate(
         took = seconds_text(time.monotonic() - started)
         tell(f"Annotated {counted(report.documents, 'document')}{before} in {took}: {output}.")
     exit_after_reading(corpus.report, strict)
-
-
-def _identity(path: Path) -> tuple[str, int]:
-    return (str(path), 0) if str(path) == "-" else (str(path.resolve()), path.stat().st_size)
 
 
 def _bands(method: Method) -> Callable[[float], Band] | None:

@@ -51,6 +51,10 @@ def score(
     right, given = read_label_file(gold), [read_label_file(path) for path in files]
     vocabulary = None if vocab is None else open_vocabulary(vocab)
     aligned, columns = align(right, given, vocabulary)
+    for file in (right, *given):
+        if file.repeated:
+            many = counted(file.repeated, "document")
+            tell(f"{file.path}: {many} more than once; the last counts.")
     for file, found in zip(given, aligned, strict=True):
         _tell_of(right, file, found, resolved=vocabulary is not None)
     if len(aligned) == 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from labelkin.corpus.source import Source, decode, printable
 
 # How Annif's published corpora part the title from the abstract in one text.
 TITLE_MARK = " ¤ "
+# A URI in brackets, which a name with spaces in it may take the place of, or without.
+_SUBJECT = re.compile(r"<\S.*?>(?=\s|$)|\S+")
 
 
 def read_annif_tsv(source: Source, intake: Intake) -> Iterator[Document]:
@@ -28,7 +31,7 @@ def read_annif_tsv(source: Source, intake: Intake) -> Iterator[Document]:
         record = {
             "title": title if mark else "",
             "text": body if mark else text,
-            "subjects": uris.split(),
+            "subjects": _SUBJECT.findall(uris),
             "metadata": {"line": number},
         }
         yield from intake.take(record, where, generated_id(source.stem, number, text))

@@ -70,7 +70,7 @@ def document_from_record(
     body_key = next((key for key, text in texts.items() if text), None)
     fields = {key: text for key, text in texts.items() if text and key != body_key}
     fields.update(_text_fields(rest.pop("fields", None)))
-    labels, names = _labels(_take(rest, LABEL_KEYS), label_separator, note)
+    labels, names = labels_of(_take(rest, LABEL_KEYS), label_separator, note)
     names.update(_label_names(rest.pop("label_names", None)))
     body = texts[body_key] if body_key else ""
     if not (title or body or fields):
@@ -96,7 +96,9 @@ def lift_title(record: dict[str, Any]) -> dict[str, Any]:
     return {**record, "title": metadata["title"], "metadata": rest}
 
 
-def _labels(value: object, separator: str, note: Note) -> tuple[tuple[str, ...], dict[str, str]]:
+def labels_of(
+    value: object, separator: str = "|", note: Note = _no_note
+) -> tuple[tuple[str, ...], dict[str, str]]:
     """Labels in source order without repeats, and the names that stand beside ids."""
     if value is None:
         return (), {}

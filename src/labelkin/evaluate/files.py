@@ -3,8 +3,8 @@
 | what | looks like |
 |---|---|
 | BioASQ's lines | labels parted by spaces, a document a line, nothing else |
-| TSV | `id<TAB>label<TAB>score`, with or without a header |
-| CSV or TSV with a header | columns `id` and `label`, perhaps `score` and `name` |
+| TSV | `id<TAB>label<TAB>score` or `id<TAB>label`, with or without a header |
+| CSV or TSV with a header | columns `id` and `label`, perhaps `score` or `rank`, and `name` |
 | JSON | see `json_labels`: ours, Annif's results, BioASQ's submissions |
 | scipy .npz | a sparse matrix, a document a row |
 | any corpus format | its documents with their labels |
@@ -17,18 +17,18 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
 from labelkin.corpus.corpus import Corpus, is_recognised, recognise
 from labelkin.corpus.record import BODY_KEYS, ID_KEYS, TITLE_KEYS
-from labelkin.corpus.source import Source, printable
+from labelkin.corpus.source import HEAD_BYTES, Source, printable
 from labelkin.evaluate.json_labels import json_label_file
-from labelkin.evaluate.label_file import LabelFile
+from labelkin.evaluate.label_file import LabelFile, number_of, place
 from labelkin.exceptions import DamagedFileError, FormatError, InputError
 
-_LABEL_LINE = re.compile(rb"[\w.:-]+( [\w.:-]+)*\s*")
-_SCORE_LINE = re.compile(r"[^\t]+\t[^\t]+\t-?[\d.]+(e-?\d+)?\s*$", re.IGNORECASE)
+_LABEL_LINES = re.compile(r"[\w.:/#-]+([ \r\n]+[\w.:/#-]+)*\s*")
 _LABEL_COLUMNS = ("label", "uri", "heading", "subject", "concept")
 
 
@@ -40,18 +40,19 @@ def read_label_file(path: Path) -> LabelFile:
         return _from_corpus(path)
     if path.suffix == ".npz":
         return _from_npz(path)
+    if not path.is_file():
+        raise InputError(f"{printable(path)}: no file; what comes through a pipe is read only once")
     try:
         found = json_label_file(path)
         if found is not None:
             return found
         with Source(path) as source:
-            first, _, rest = source.head.partition(b"\n")
-            second = rest.partition(b"\n")[0].decode("utf-8", "replace")
-            if _SCORE_LINE.match(first.decode("utf-8", "replace")) or _SCORE_LINE.match(second):
-                return _from_tsv(source)
-            if (delimiter := _table_delimiter(first)) is not None:
+            first = [line.rstrip("\r") for line in _head(source).split("\n")[:2]]
+            if (delimiter := _table_delimiter(first[0])) is not None:
                 return _from_table(source, delimiter)
-            if b"\t" not in first and _LABEL_LINE.fullmatch(first):
+            if any(_is_scored(line) for line in first) or _is_pair(first[0]):
+                return _from_tsv(source)
+            if "\t" not in first[0] and _LABEL_LINES.fullmatch(_head(source).strip()):
                 return _from_lines(source)
             if not is_recognised(source):
                 raise FormatError(f"{source.name}: neither labels nor a corpus in a known form")
@@ -60,32 +61,60 @@ def read_label_file(path: Path) -> LabelFile:
     return _from_corpus(path)
 
 
+def _head(source: Source) -> str:
+    """The first whole lines."""
+    text = source.head.decode("utf-8", "replace")
+    return text if len(source.head) < HEAD_BYTES else text[: text.rfind("\n") + 1]
+
+
+def _is_scored(line: str) -> bool:
+    """Whether a line begins with id, label and a number."""
+    cells = line.split("\t")
+    try:
+        return len(cells) > 2 and all(cells[:2]) and number_of(cells[2]) is not None
+    except ValueError:
+        return False
+
+
+def _is_pair(line: str) -> bool:
+    """Whether a line is an id and a label; in Annif's TSV a text comes first, and URIs."""
+    document, tab, label = line.partition("\t")
+    return bool(tab) and len(document.split()) == 1 and "\t" not in label and "<" not in label
+
+
 def _from_lines(source: Source) -> LabelFile:
     found = LabelFile(source.name, has_ids=False)
     for number, line in source.lines():
-        found.add_ordered(str(number), line.split())
+        found.add_ordered(place(number), line.split())
     return found
 
 
 def _from_tsv(source: Source) -> LabelFile:
+    """A line a prediction; without scores those of a document count in file order."""
     found = LabelFile(source.name)
+    width = 0
     for number, line in source.lines():
-        if not line.strip():
+        cells = [cell.strip() for cell in line.split("\t")]
+        if not any(cells):
             continue
-        if not _SCORE_LINE.match(line):
-            if number > 1:
-                raise DamagedFileError(f"line {number} is not `id<TAB>label<TAB>score`")
+        if number == 1 and len(cells) > 2 and not _is_scored(line):
+            # A header.
             continue
-        document, label, score = line.split("\t")
-        found.add(document.strip(), label.strip(), float(score))
+        width = width or min(len(cells), 3)
+        try:
+            score = -float(number) if width < 3 else number_of(cells[2])
+        except (IndexError, ValueError) as error:
+            raise DamagedFileError(f"line {number} is not `id<TAB>label<TAB>score`") from error
+        if len(cells) < 2 or not all(cells[:2]):
+            raise DamagedFileError(f"line {number} is not `id<TAB>label`")
+        found.add(cells[0], cells[1], score)
     return found
 
 
-def _table_delimiter(first_line: bytes) -> str | None:
+def _table_delimiter(first_line: str) -> str | None:
     """What parts the cells of a table of predictions; None if this is no header of one."""
-    text = first_line.decode("utf-8", "replace")
     for delimiter in ("\t", ",", ";"):
-        header = {cell.strip().strip('"').casefold() for cell in text.split(delimiter)}
+        header = {cell.strip().strip('"').casefold() for cell in first_line.split(delimiter)}
         texts = header & {key.casefold() for key in (*TITLE_KEYS, *BODY_KEYS)}
         if header & {*ID_KEYS} and header & {*_LABEL_COLUMNS} and not texts:
             return delimiter
@@ -93,7 +122,7 @@ def _table_delimiter(first_line: bytes) -> str | None:
 
 
 def _from_table(source: Source, delimiter: str) -> LabelFile:
-    """A row a prediction; without scores those of a document count in file order."""
+    """A row a prediction; without score or rank those of a document count in file order."""
     found = LabelFile(source.name)
     table = csv.reader((line + "\n" for _, line in source.lines()), delimiter=delimiter)
     header = [cell.strip().casefold() for cell in next(table)]
@@ -101,12 +130,17 @@ def _from_table(source: Source, delimiter: str) -> LabelFile:
         next(header.index(key) for key in keys if key in header)
         for keys in (ID_KEYS, _LABEL_COLUMNS)
     )
-    score, name = (header.index(key) if key in header else None for key in ("score", "name"))
+    score, rank, name = (
+        header.index(key) if key in header else None for key in ("score", "rank", "name")
+    )
     for row in table:
         if not any(row):
             continue
         try:
-            value = -float(table.line_num) if score is None else float(row[score])
+            if score is not None:
+                value = number_of(row[score])
+            else:
+                value = -number_of(table.line_num if rank is None else row[rank])
             named = "" if name is None else row[name].strip()
             found.add(row[document].strip(), row[label].strip(), value, named)
         except (IndexError, ValueError) as error:
@@ -119,11 +153,13 @@ def _from_npz(path: Path) -> LabelFile:
     from scipy.sparse import csr_matrix, load_npz
 
     try:
-        matrix = csr_matrix(load_npz(path))
-        with np.load(path) as arrays:
+        with path.open("rb") as file:
+            matrix = csr_matrix(load_npz(file))
+            file.seek(0)
+            arrays = np.load(file)
             # Ids that `annotate` puts beside scipy's own arrays.
             documents, labels = (_texts(arrays, key) for key in ("documents", "labels"))
-    except (ValueError, KeyError, OSError) as error:
+    except (ValueError, KeyError, TypeError, OSError, EOFError, BadZipFile) as error:
         raise DamagedFileError(f"{printable(path)}: no sparse matrix ({error})") from error
     rows, columns = matrix.shape
     for names, size, kind in ((documents, rows, "rows"), (labels, columns, "columns")):
@@ -137,10 +173,11 @@ def _from_npz(path: Path) -> LabelFile:
     for row in range(rows):
         span = slice(matrix.indptr[row], matrix.indptr[row + 1])
         pairs = zip(matrix.indices[span].tolist(), matrix.data[span].tolist(), strict=True)
-        found.labels[str(row + 1) if documents is None else documents[row]] = {
-            str(column) if labels is None else labels[column]: float(score)
-            for column, score in pairs
-        }
+        document = place(row + 1) if documents is None else documents[row]
+        found.begin(document)
+        for column, score in pairs:
+            if score:
+                found.add(document, str(column) if labels is None else labels[column], score)
     return found
 
 

@@ -17,9 +17,9 @@ from typing import Any
 
 from labelkin.corpus.bioasq import OPENING
 from labelkin.corpus.corpus import is_recognised, recognise
-from labelkin.corpus.record import BODY_KEYS, ID_KEYS, TITLE_KEYS
+from labelkin.corpus.record import BODY_KEYS, ID_KEYS, LABEL_KEYS, TITLE_KEYS, labels_of
 from labelkin.corpus.source import Source
-from labelkin.evaluate.label_file import LabelFile
+from labelkin.evaluate.label_file import LabelFile, number_of, place
 from labelkin.exceptions import DamagedFileError
 
 _LISTS = ("suggestions", "results")
@@ -69,7 +69,7 @@ def _collected(path: str, records: Iterator[tuple[str, Any]]) -> LabelFile | Non
             return None
         try:
             _take(found, record, number)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, StopIteration) as error:
             raise DamagedFileError(f"{where} is no list of suggestions") from error
     return found if found.labels else None
 
@@ -78,20 +78,23 @@ def _is_prediction(record: Any) -> bool:
     if not isinstance(record, dict):
         return False
     has_text = any(record.get(key) for key in (*TITLE_KEYS, *BODY_KEYS))
-    return any(key in record for key in _LISTS) or ("labels" in record and not has_text)
+    has_labels = any(key in record for key in LABEL_KEYS)
+    return any(key in record for key in _LISTS) or (has_labels and not has_text)
 
 
 def _take(found: LabelFile, record: Any, number: int) -> None:
     identifier = next((record[key] for key in ID_KEYS if record.get(key) is not None), None)
     if identifier is None:
         found.has_ids = False
-    document = str(number if identifier is None else identifier)
+    document = place(number) if identifier is None else str(identifier)
     given = next((record[key] for key in _LISTS if key in record), None)
     if given is None:
-        found.add_ordered(document, [str(label) for label in record["labels"]])
+        labels, names = labels_of(next(record[key] for key in LABEL_KEYS if key in record))
+        found.add_ordered(document, labels)
+        found.names.update(names)
         return
-    found.labels.setdefault(document, {})
+    found.begin(document)
     for one in given:
         # Ours say id and name, Annif's uri and label.
         label, name = ("uri", "label") if "uri" in one else ("id", "name")
-        found.add(document, str(one[label]), float(one["score"]), str(one.get(name) or ""))
+        found.add(document, str(one[label]), number_of(one["score"]), str(one.get(name) or ""))

@@ -1,0 +1,106 @@
+"""What annotations can be written as."""
+
+from __future__ import annotations
+
+import csv
+import json
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from labelkin.atomic import atomic_file, atomic_text
+from labelkin.exceptions import FormatError
+from labelkin.scoring.journal import Record
+
+Writer = Callable[[Iterator[Record], Path, Sequence[str]], None]
+
+_BY_EXTENSION = {
+    "": "jsonl",
+    ".jsonl": "jsonl",
+    ".csv": "csv",
+    ".tsv": "annif-tsv",
+    ".npz": "npz",
+    ".json": "bioasq",
+}
+
+
+def writer_for(output: Path, format: str | None = None) -> Writer:
+    """The writer of a format, else of the one that the file's name stands for."""
+    name = output.name.lower()
+    extension = Path(name.removesuffix(".gz")).suffix
+    wanted = format or _BY_EXTENSION.get(extension)
+    if wanted is None:
+        raise FormatError(f"{output}: no format for {extension!r}; name it with --to")
+    if wanted not in WRITERS:
+        raise FormatError(f"{wanted!r} cannot be written; known: {', '.join(WRITERS)}")
+    if wanted == "npz" and name.endswith(".gz"):
+        raise FormatError(f"{output}: a matrix is compressed already; leave out .gz")
+    return WRITERS[wanted]
+
+
+def _write_jsonl(records: Iterator[Record], output: Path, _labels: Sequence[str]) -> None:
+    with atomic_text(output) as file:
+        for record in records:
+            file.write(json.dumps(record, ensure_ascii=False) + "\n")
+
+
+def _write_csv(records: Iterator[Record], output: Path, _labels: Sequence[str]) -> None:
+    with atomic_text(output) as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(["id", "rank", "label", "name", "score"])
+        for record in records:
+            for rank, given in enumerate(record["suggestions"], start=1):
+                table.writerow([record["id"], rank, given["id"], given["name"], given["score"]])
+
+
+def _write_annif(records: Iterator[Record], output: Path, _labels: Sequence[str]) -> None:
+    with atomic_text(output) as file:
+        for record in records:
+            text = " ".join((record["title"] or record.get("text", "")).split())
+            labels = " ".join(f"<{given['id']}>" for given in record["suggestions"])
+            file.write(f"{text}\t{labels}\n")
+
+
+def _write_bioasq(records: Iterator[Record], output: Path, _labels: Sequence[str]) -> None:
+    """BioASQ's submission: `{"documents": [{"pmid", "labels": […]}, …]}`."""
+    with atomic_text(output) as file:
+        file.write('{"documents": [')
+        for number, record in enumerate(records):
+            labels = [given["id"] for given in record["suggestions"]]
+            entry = json.dumps({"labels": labels, "pmid": record["id"]}, ensure_ascii=False)
+            file.write(("\n" if number == 0 else ",\n") + entry)
+        file.write("\n]}\n")
+
+
+def _write_npz(records: Iterator[Record], output: Path, labels: Sequence[str]) -> None:
+    """A scipy matrix of documents × vocabulary columns, with the ids of both in the same file."""
+    ids: list[str] = []
+    starts, columns, scores = array("q", [0]), array("i"), array("f")
+    for record in records:
+        ids.append(record["id"])
+        columns.extend(given["column"] for given in record["suggestions"])
+        scores.extend(given["score"] for given in record["suggestions"])
+        starts.append(len(columns))
+    # What scipy.sparse.save_npz writes, and two arrays more, which load_npz passes over.
+    with atomic_file(output) as file:
+        np.savez_compressed(
+            file,
+            format=np.array(b"csr"),
+            shape=np.array((len(ids), len(labels))),
+            data=np.frombuffer(scores, dtype=np.float32),
+            indices=np.frombuffer(columns, dtype=np.int32),
+            indptr=np.frombuffer(starts, dtype=np.int64),
+            documents=np.array(ids, dtype=str),
+            labels=np.array(labels, dtype=str),
+        )
+
+
+WRITERS: dict[str, Writer] = {
+    "jsonl": _write_jsonl,
+    "csv": _write_csv,
+    "annif-tsv": _write_annif,
+    "bioasq": _write_bioasq,
+    "npz": _write_npz,
+}
