@@ -236,7 +236,7 @@ def hybrids(
             Settings(),
             bench.documents["dev"],
             parts["dev"],
-            bench.gold["dev"],
+            Evaluation.unpredicted(bench.gold["dev"]),
             MIF,
             RANK_CONSTANT,
         )[0]

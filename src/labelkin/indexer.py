@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from labelkin.closing import Closing
 from labelkin.corpus.document import Deletion, Document
@@ -395,28 +396,36 @@ class Indexer(Closing):
         representation: str | None = None,
     ) -> list[Evaluation]:
         """As `evaluate`, for several settings over the same neighbours."""
-        from labelkin.evaluate import Evaluation
-        from labelkin.evaluate.gold import gold_matrix, hierarchy_of
-
         k = max(wanted.k for wanted in settings)
         found = self.queries(documents, k, representation=representation)
         methods = [self.method(wanted) for wanted in settings]
-        gold = gold_matrix(documents, self.vocabulary)
-        generation = self.collection.generation()
-        dropped = self.collection.tombstones(generation)
-        common = Evaluation(
-            gold=gold,
-            predicted=Ranking.from_lists([[] for _ in documents]),
-            training_frequencies=self.collection.label_sets().frequencies(gold.shape[1], dropped),
-            training_documents=self.collection.count(),
-            hierarchy=hierarchy_of(self.vocabulary, gold.shape[1]),
-        )
+        gold = self._gold(documents)
         evaluations = []
         for method in methods:
             ranked = method.rank(found)
             predicted = method.cut(found, ranked)
-            evaluations.append(replace(common, predicted=predicted, ranked=ranked))
+            evaluations.append(replace(gold, predicted=predicted, ranked=ranked))
         return evaluations
+
+    def label_frequencies(self, labels: int | None = None) -> npt.NDArray[np.integer]:
+        """How many documents carry the label of each column; columns behind the vocabulary's 0."""
+        dropped = self.collection.tombstones(self.collection.generation())
+        width = len(self.vocabulary) if labels is None else labels
+        return self.collection.label_sets().frequencies(width, dropped)
+
+    def _gold(self, documents: Sequence[Document]) -> Evaluation:
+        """What documents should get, and all that measures may want to know."""
+        from labelkin.evaluate import Evaluation
+        from labelkin.evaluate.gold import gold_matrix, hierarchy_of
+
+        gold = gold_matrix(documents, self.vocabulary)
+        labels = gold.shape[1]
+        return Evaluation.unpredicted(
+            gold,
+            training_frequencies=self.label_frequencies(labels),
+            training_documents=self.collection.count(),
+            hierarchy=hierarchy_of(self.vocabulary, labels),
+        )
 
     def tune(
         self,
@@ -432,13 +441,14 @@ class Indexer(Closing):
         Where representations are fused, the way and the weights are chosen
         first, at the settings of labelkin.toml.
         """
-        from labelkin.evaluate.gold import gold_matrix
         from labelkin.evaluate.sweep import KS, sweep, sweep_fusion
         from labelkin.neighbours.fused_search import FusedSearch
         from labelkin.neighbours.fusion import fuse
 
+        if not measure.family.is_goal:
+            raise ConfigError(f"{measure}: more of it is not better; tune for another measure")
         settings = Settings.from_config(self.config, method)
-        gold = gold_matrix(documents, self.vocabulary)
+        gold = self._gold(documents)
         if settings.k == 0:
             alone = Queries.alone(documents)
             return sweep(self.method(settings), settings, alone, gold, measure, progress=progress)

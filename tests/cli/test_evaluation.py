@@ -23,6 +23,63 @@ def test_eval(run: Run, demo: str) -> None:
     assert Path("labels.tsv").read_text().startswith("label\tname\tTP\tFP\tFN\tP\tR\tF\ttraining\n")
 
 
+def test_labels_outside_the_vocabulary_are_said_and_reported(run: Run, demo: str) -> None:
+    records = [json.loads(line) for line in Path("held.jsonl").read_text().splitlines()]
+    for record in records[:3]:
+        record["labels"] += ["Unheard of", "Never"][: 1 + (record is records[0])]
+    Path("odd.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    options = ("--measures", "MiR", "--json", "--per-label", "l.tsv")
+    result = run("eval", demo, "odd.jsonl", *options)
+    assert "2 labels not in the vocabulary, given 4 times, can only be missed." in result.stderr
+    rows = [line.split("\t") for line in Path("l.tsv").read_text().splitlines()[1:]]
+    assert ["Unheard of", "", "0", "0", "3"] in [row[:5] for row in rows]
+    right, missed = (sum(int(row[column]) for row in rows) for column in (2, 4))
+    assert json.loads(result.stdout)["MiR"] == pytest.approx(right / (right + missed))
+
+
+def test_nothing_to_evaluate_on(run: Run, demo: str) -> None:
+    Path("bare.jsonl").write_text('{"id": "1", "title": "Rye", "language": "en"}\n')
+    result = run("eval", demo, "bare.jsonl", "--json")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "no document with labels" in result.stderr
+    assert run("init", "empty").exit_code == 0
+    result = run("eval", "empty", "held.jsonl")
+    assert "The collection has no documents yet" in result.stderr
+    result = run("tune", "empty", "held.jsonl", "--write")
+    assert result.exit_code == 1
+    assert "no documents to find neighbours among" in result.stderr
+
+
+def test_labels_parted_by_something_else(run: Run, demo: str) -> None:
+    records = [json.loads(line) for line in Path("held.jsonl").read_text().splitlines()]
+    rows = (f"{one['id']}\t{one['title']}\t{'/'.join(one['labels'])}\n" for one in records)
+    Path("held.tsv").write_text("id\ttitle\tlabels\n" + "".join(rows))
+    for verb in ("eval", "compare"):
+        parted = run(verb, demo, "held.tsv", "--label-separator", "/", "--measures", "MiF,gold")
+        assert "not in the vocabulary" not in parted.stderr
+        assert parted.exit_code == 0
+    assert "100 labels not in the" in run("eval", demo, "held.tsv").stderr
+    trials = run("tune", demo, "held.tsv", "--label-separator", "/", "--json").stdout
+    assert json.loads(trials)[0]["MiF"] > 0.1
+
+
+@pytest.mark.parametrize("option", [("-k", 5), ("--weighting", "square")])
+def test_options_of_other_methods(run: Run, demo: str, option: tuple[str, object]) -> None:
+    result = run("eval", demo, "held.jsonl", "--method", "lexical", *option)
+    assert result.exit_code == 2
+    assert f"{option[0]} is not for the method lexical" in result.stderr
+    both = ("--method", "knn", "--method", "lexical", "--measures", "MiF")
+    assert run("eval", demo, "held.jsonl", *both, *option).exit_code == 0
+
+
+def test_names_of_measures(run: Run, demo: str) -> None:
+    names = "PSP(A=0.6,B=2)@5, MiF  hF(distance=9)"
+    values = json.loads(run("eval", demo, "held.jsonl", "--measures", names, "--json").stdout)
+    assert list(values) == ["PSP(A=0.6,B=2)@5", "MiF", "hF(distance=9)"]
+    for wrong, code in (("", 2), (" , ", 2), ("nDCG@99999999999", 1)):
+        assert run("eval", demo, "held.jsonl", "--measures", wrong).exit_code == code
+
+
 def test_bands_as_json(run: Run, demo: str) -> None:
     options = ("--measures", "MiF,P@5", "--bands")
     values = json.loads(run("eval", demo, "held.jsonl", *options, "--json").stdout)
@@ -47,6 +104,45 @@ def test_tune(run: Run, demo: str) -> None:
     assert "396 settings on 100 documents:" in result.stderr
     assert f"Wrote the best into {demo}/labelkin.toml." in result.stderr
     assert run("eval", demo, "held.jsonl").exit_code == 0
+
+
+@pytest.mark.parametrize("measure", ["hF", "PSP@5", "LCA-F"])
+def test_tune_for_any_measure(run: Run, demo: str, measure: str) -> None:
+    lines = Path("held.jsonl").read_text().splitlines(keepends=True)
+    Path("few.jsonl").write_text("".join(lines[:5]))
+    trials = json.loads(run("tune", demo, "few.jsonl", "--measure", measure, "--json").stdout)
+    assert trials[0][measure] > trials[-1][measure]
+
+
+@pytest.mark.parametrize("measure", ["count-error", "predicted", "gold"])
+def test_tune_for_what_is_no_goal(run: Run, demo: str, measure: str) -> None:
+    before = Path(demo, "labelkin.toml").read_text()
+    result = run("tune", demo, "held.jsonl", "--measure", measure, "--write")
+    assert result.exit_code == 1
+    assert "more of it is not better" in result.stderr
+    assert Path(demo, "labelkin.toml").read_text() == before
+
+
+def test_tune_leaves_alone_what_it_does_not_choose(run: Run, demo: str) -> None:
+    config = Path(demo, "labelkin.toml")
+    settings = {"limit = 0": "limit = 7", 'count = "mean"': 'count = "weighted"'}
+    text = config.read_text()
+    head, mark, suggest = text.partition("[suggest]")
+    for old, new in settings.items():
+        assert old in suggest
+        suggest = suggest.replace(old, new, 1)
+    config.write_text(head + mark + suggest)
+    # P@1 does not depend on the cut.
+    assert run("tune", demo, "held.jsonl", "--measure", "P@1", "--write").exit_code == 0
+    for new in settings.values():
+        assert new in config.read_text()
+    assert run("tune", demo, "held.jsonl", "--method", "lexical", "--write").exit_code == 0
+    assert "limit = 7" in config.read_text()
+
+
+def test_tune_says_which_documents_it_knows(run: Run, demo: str) -> None:
+    result = run("tune", demo, "all.jsonl", "--json")
+    assert "300 documents in the collection itself, searched leave-one-out." in result.stderr
 
 
 def test_tune_the_reranker(run: Run, reranked: str) -> None:

@@ -114,6 +114,25 @@ def test_names_per_label(run: Run, demo: str) -> None:
         assert {row[0]: row[1] for row in rows}[given["id"]] == given["name"]
 
 
+def test_propensities_come_from_a_collection(run: Run, demo: str) -> None:
+    measures = ("--measures", "PSP@5,PSnDCG@3", "--json")
+    expected = json.loads(run("eval", demo, "held.jsonl", *measures).stdout)
+    assert run("annotate", demo, "held.jsonl", "-o", "p.jsonl", "--limit", 5).exit_code == 0
+    scored = run("score", "held.jsonl", "p.jsonl", *measures, "--vocab", demo)
+    assert json.loads(scored.stdout) == pytest.approx(expected)
+    without = run("score", "held.jsonl", "p.jsonl", *measures)
+    assert without.exit_code == 1
+    assert "a collection to `score` with --vocab" in without.stderr
+
+
+def test_repeated_documents_are_said(run: Run) -> None:
+    Path("g.jsonl").write_text('{"id": "d1", "labels": ["A"]}\n{"id": "d1", "labels": ["B"]}\n')
+    Path("p.tsv").write_text("d1\tB\n")
+    result = run("score", "g.jsonl", "p.tsv", "--measures", "MiF", "--json")
+    assert json.loads(result.stdout) == {"MiF": 1.0}
+    assert "g.jsonl: 1 document more than once; the last counts." in result.stderr
+
+
 def test_score_tells_who_is_missing(run: Run) -> None:
     Path("g.tsv").write_text("d1\tA\t1\nd2\tB\t1\n")
     Path("p.tsv").write_text("d1\tA\t1\nd3\tB\t1\n")

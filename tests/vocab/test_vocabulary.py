@@ -59,7 +59,7 @@ def test_find_says_what_is_wrong(vocabulary: Vocabulary) -> None:
 
 
 def test_names_by_language(vocabulary: Vocabulary) -> None:
-    assert vocabulary[0].name("de") == "Brot"
+    assert vocabulary[0].name("de") == vocabulary[0].name("de-AT") == "Brot"
     assert vocabulary[2].name("de") == "Oats"
     assert Concept("X", {}).name() == "X"
     assert Concept("X", {"fr": "Pain"}).name("de") == "Pain"

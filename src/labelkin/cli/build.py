@@ -47,6 +47,8 @@ def build_with_progress(
     indexer: Indexer, representation: str | None, *, relearn: bool = False
 ) -> int:
     """Bring the index up to date under a progress bar."""
+    if not indexer.collection.count():
+        tell("The collection has no documents yet: nothing can be found in it.")
     with meter("Indexing", indexer.collection.generation().next_row) as bar:
         return indexer.build(
             representation,

@@ -16,6 +16,7 @@ from labelkin.cli.options import (
     CorpusFiles,
     CorpusFormat,
     Json,
+    LabelSeparator,
     RepresentationName,
 )
 from labelkin.cli.settings import tell_unknown_labels
@@ -42,6 +43,7 @@ def compare(
     measures: Measures = None,
     representation: RepresentationName = None,
     format: CorpusFormat = None,
+    label_separator: LabelSeparator = "|",
     json: Json = False,
 ) -> None:
     """Measure all methods on documents that have labels, side by side with significance."""
@@ -49,7 +51,7 @@ def compare(
     from labelkin.indexer import Indexer
 
     asked = parsed_measures(measures)
-    corpus = read_corpus(*files, format=format)
+    corpus = read_corpus(*files, format=format, label_separator=label_separator)
     documents = [document for document in corpus.documents() if document.labels]
     if not documents:
         raise InputError("no document with labels to compare on")

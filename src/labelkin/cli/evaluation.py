@@ -15,11 +15,12 @@ from labelkin.cli.options import (
     CorpusFiles,
     CorpusFormat,
     Json,
+    LabelSeparator,
     Method,
     MethodNames,
     RepresentationName,
 )
-from labelkin.cli.settings import asked_settings, tell_unknown_labels
+from labelkin.cli.settings import asked_settings, tell_known_documents, tell_unknown_labels
 from labelkin.cli.side_by_side import show_side_by_side
 
 if TYPE_CHECKING:
@@ -47,31 +48,44 @@ def evaluate(
     method: MethodNames = None,
     representation: RepresentationName = None,
     format: CorpusFormat = None,
+    label_separator: LabelSeparator = "|",
     json: Json = False,
 ) -> None:
     """Suggest headings for documents that have them, and measure how many are right."""
     from labelkin.corpus import read_corpus
+    from labelkin.evaluate.gold import unknown_labels
+    from labelkin.exceptions import InputError
     from labelkin.indexer import Indexer
 
     asked = parsed_measures(measures)
-    corpus = read_corpus(*files, format=format)
+    corpus = read_corpus(*files, format=format, label_separator=label_separator)
     documents = [document for document in corpus.documents() if document.labels]
+    if not documents:
+        raise InputError("no document with labels to evaluate on")
     with Indexer.open(collection) as indexer:
         methods: Sequence[Method | None] = list(dict.fromkeys(method)) if method else [None]
         settings = [
-            asked_settings(indexer.config, one, k=k, weighting=weighting, threshold=threshold)
+            asked_settings(
+                indexer.config,
+                one,
+                k=k,
+                weighting=weighting,
+                threshold=threshold,
+                lenient=len(methods) > 1,
+            )
             for one in methods
         ]
         if any(one.k for one in settings):
             build_with_progress(indexer, representation)
-        known = len(indexer.collection.rows_of([document.id for document in documents]))
         evaluations = indexer.compare(documents, settings, representation=representation)
         labels = [(concept.id, concept.name()) for concept in indexer.vocabulary]
         tell(f"Evaluated {counted(len(documents), 'document')} with labels.")
-        if known:
-            tell(f"{counted(known, 'document')} in the collection itself, searched leave-one-out.")
-            if any(one.learned for one in settings):
-                tell("What was trained on them knows their headings: expect less of new documents.")
+        tell_known_documents(indexer, documents, settings)
+        unknown = unknown_labels(documents, indexer.vocabulary)
+        if unknown:
+            labels += [(label, "") for label in unknown]
+            kinds, times = counted(len(unknown), "label"), counted(unknown.total(), "time")
+            tell(f"{kinds} not in the vocabulary, given {times}, can only be missed.")
         tell_unknown_labels(indexer, settings)
     if len(evaluations) == 1:
         show_measures(evaluations[0], asked, labels, per_label, json, bands=bands)

@@ -64,7 +64,7 @@ class ErrorsAsLines(TyperGroup):
             logger.debug("traceback", exc_info=True)
             complain(
                 f"this should not happen ({type(error).__name__}: {error}); "
-                "please report it with the output of the same command with --verbose"
+                "please report it with the output of `labelkin --verbose …`, the rest as it was"
             )
             raise typer.Exit(FAILED) from error
 

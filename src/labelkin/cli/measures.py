@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -28,7 +29,11 @@ def parsed_measures(names: str | None) -> Sequence[Measure]:
 
     if names is None:
         return DEFAULT_MEASURES
-    return [parse_measure(name) for name in names.replace(",", " ").split()]
+    # Commas between brackets part parameters.
+    found = [name for name in re.split(r"[,\s]+(?![^()]*\))", names) if name]
+    if not found:
+        raise typer.BadParameter("no measure is named; MiF,P@5 for example")
+    return [parse_measure(name) for name in found]
 
 
 def show_measures(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -36,7 +37,7 @@ def score(
         Path | None,
         typer.Option(
             help="A collection or vocabulary file: matches ids with names, and is the hierarchy "
-            "for hF and LCA-F."
+            "for hF and LCA-F; a collection also tells how frequent labels are, for PSP@k."
         ),
     ] = None,
     per_label: PerLabel = None,
@@ -51,6 +52,8 @@ def score(
     right, given = read_label_file(gold), [read_label_file(path) for path in files]
     vocabulary = None if vocab is None else open_vocabulary(vocab)
     aligned, columns = align(right, given, vocabulary)
+    if vocab is not None and vocab.is_dir():
+        aligned = _with_training(vocab, aligned)
     for file in (right, *given):
         if file.repeated:
             many = counted(file.repeated, "document")
@@ -64,6 +67,24 @@ def score(
         tell("--per-label is for one file of predictions; left out.")
     evaluations = {file.path: found.evaluation for file, found in zip(given, aligned, strict=True)}
     show_side_by_side(evaluations, asked, json)
+
+
+def _with_training(collection: Path, aligned: list[Aligned]) -> list[Aligned]:
+    """With the frequencies of labels in a collection, which propensities follow from."""
+    from labelkin.indexer import Indexer
+
+    labels = aligned[0].evaluation.labels
+    with Indexer.open(collection) as indexer:
+        frequencies, documents = indexer.label_frequencies(labels), indexer.collection.count()
+    return [
+        replace(
+            one,
+            evaluation=replace(
+                one.evaluation, training_frequencies=frequencies, training_documents=documents
+            ),
+        )
+        for one in aligned
+    ]
 
 
 def _names(files: list[Path]) -> list[str]:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from labelkin.exceptions import InputError
+
 if TYPE_CHECKING:
     from labelkin.corpus import Corpus, Document
 
@@ -44,7 +46,10 @@ def open_texts(
         copy = Path(folder) / "standard-input"
         with copy.open("wb") as whole:
             shutil.copyfileobj(sys.stdin.buffer, whole)
-        yield _from_file(copy, format_name)
+        try:
+            yield _from_file(copy, format_name)
+        except InputError as error:
+            raise type(error)(str(error).replace(str(copy), "standard input")) from error
 
 
 def _from_file(path: Path, format_name: str | None) -> tuple[Iterator[Document], Corpus | None]:

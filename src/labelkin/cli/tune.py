@@ -13,11 +13,12 @@ from labelkin.cli.options import (
     CorpusFiles,
     CorpusFormat,
     Json,
+    LabelSeparator,
     MethodName,
     RepresentationName,
 )
 from labelkin.cli.progress import meter
-from labelkin.cli.settings import asked_settings
+from labelkin.cli.settings import asked_settings, tell_known_documents
 
 if TYPE_CHECKING:
     from labelkin.evaluate.sweep import Trial
@@ -37,6 +38,7 @@ def tune(
     method: MethodName = None,
     representation: RepresentationName = None,
     format: CorpusFormat = None,
+    label_separator: LabelSeparator = "|",
     json: Json = False,
 ) -> None:
     """Sweep a method's settings over neighbours that are found once.
@@ -50,12 +52,17 @@ def tune(
     from labelkin.store.config import CONFIG_NAME, update_config
 
     asked = parse_measure(measure)
-    documents = [d for d in read_corpus(*files, format=format).documents() if d.labels]
+    corpus = read_corpus(*files, format=format, label_separator=label_separator)
+    documents = [document for document in corpus.documents() if document.labels]
     if not documents:
         raise InputError("no document with labels to tune on")
     with Indexer.open(collection) as indexer:
-        if asked_settings(indexer.config, method).k:
+        settings = asked_settings(indexer.config, method)
+        if settings.k:
+            if not indexer.collection.count():
+                raise InputError(f"{collection}: no documents to find neighbours among; add some")
             build_with_progress(indexer, representation)
+        tell_known_documents(indexer, documents, [settings])
         with meter("Sweeping", 0) as bar:
             trials = indexer.tune(
                 documents,
@@ -126,20 +133,16 @@ def _as_config(best: Settings) -> dict[str, dict[str, object]]:
                 "weighting": knn.weighting,
                 "count": knn.count or "none",
                 "threshold": knn.threshold,
-                "limit": 0,
             },
         }
     if best.method == "mix-ranked":
         cut = {"count": mix.count or "none", "threshold": mix.threshold}
-        return {"mix": {"share": mix.share, **cut}, "suggest": {"limit": 0}}
+        return {"mix": {"share": mix.share, **cut}}
     if best.method == "lexical":
-        return {"lexical": {"threshold": best.lexical.threshold}, "suggest": {"limit": 0}}
+        return {"lexical": {"threshold": best.lexical.threshold}}
     if best.method == "rerank":
         reranked = best.rerank
-        return {
-            "rerank": {"count": reranked.count or "none", "threshold": reranked.threshold},
-            "suggest": {"limit": 0},
-        }
+        return {"rerank": {"count": reranked.count or "none", "threshold": reranked.threshold}}
     return {
         "label_ae": {
             "k": label_ae.k,
@@ -148,7 +151,6 @@ def _as_config(best: Settings) -> dict[str, dict[str, object]]:
             "count": label_ae.count or "none",
             "threshold": label_ae.threshold,
         },
-        "suggest": {"limit": 0},
     }
 
 

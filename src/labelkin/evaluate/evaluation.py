@@ -60,6 +60,11 @@ class Evaluation:
         if self.hierarchy is not None and self.hierarchy.labels != labels:
             raise ValueError(f"a hierarchy of {self.hierarchy.labels} labels for {labels} labels")
 
+    @classmethod
+    def unpredicted(cls, gold: csr_matrix[Any], **rest: Any) -> Evaluation:
+        """Gold labels that predictions are yet to be set beside, with `replace`."""
+        return cls(gold, Ranking.from_lists([[] for _ in range(gold.shape[0])]), **rest)
+
     @property
     def documents(self) -> int:
         """How many documents there are."""
@@ -79,7 +84,10 @@ class Evaluation:
     def frequencies(self) -> npt.NDArray[np.integer[Any]]:
         """Training frequencies; ConfigError where there are none."""
         if self.training_frequencies is None:
-            raise ConfigError("training frequencies are needed; give them to the evaluation")
+            raise ConfigError(
+                "training frequencies are needed; give them to the evaluation, or a collection to "
+                "`score` with --vocab"
+            )
         return self.training_frequencies
 
     @cached_property

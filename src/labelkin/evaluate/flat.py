@@ -60,11 +60,11 @@ def _add_macro(
     register(Family(name, definition, value))
 
 
-def _add_mean(name: str, definition: str, of_documents: Quotient) -> None:
+def _add_mean(name: str, definition: str, of_documents: Quotient, *, is_goal: bool = True) -> None:
     def statistics(evaluation: Evaluation, measure: Measure) -> Floats:  # noqa: ARG001
         return of_documents(evaluation.document_counts)[:, None]
 
-    register(Family(name, definition, mean_of_documents, statistics))
+    register(Family(name, definition, mean_of_documents, statistics, is_goal=is_goal))
 
 
 _add_micro("MiP", "Share of all predicted labels that are gold.", precision)
@@ -100,14 +100,17 @@ _add_mean(
     "predicted",
     "Mean number of predicted labels per document.",
     lambda counts: counts.predicted.astype(np.float64),
+    is_goal=False,
 )
 _add_mean(
     "gold",
     "Mean number of gold labels per document.",
     lambda counts: counts.gold.astype(np.float64),
+    is_goal=False,
 )
 _add_mean(
     "count-error",
     "Mean absolute difference between the numbers of predicted and gold labels of a document.",
     lambda counts: np.abs(counts.predicted - counts.gold).astype(np.float64),
+    is_goal=False,
 )

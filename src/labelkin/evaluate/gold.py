@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,17 @@ def gold_matrix(documents: Sequence[Document], vocabulary: Vocabulary) -> csr_ma
     ones = np.ones(len(columns), dtype=np.int8)
     shape = (len(documents), len(vocabulary) + len(unknown))
     return csr_matrix((ones, np.array(columns, dtype=np.int64), starts), shape=shape)
+
+
+def unknown_labels(documents: Sequence[Document], vocabulary: Vocabulary) -> Counter[str]:
+    """What `gold_matrix` gives columns behind the vocabulary's, in their order."""
+    found: Counter[str] = Counter()
+    for document in documents:
+        for label in document.labels:
+            name = document.label_names.get(label, "")
+            if vocabulary.resolve(label, name, document.language or "").column is None:
+                found[label] += 1
+    return found
 
 
 def hierarchy_of(vocabulary: Vocabulary, labels: int) -> Hierarchy:

@@ -15,6 +15,8 @@ from labelkin.evaluate.evaluation import Evaluation, Floats
 from labelkin.exceptions import ConfigError
 
 _NAME = re.compile(r"(?P<family>[A-Za-z-]+)(\((?P<options>[^()]*)\))?(@(?P<depth>[0-9]+))?")
+# No ranking is longer.
+_DEEPEST = 1_000_000
 _families: dict[str, Family] = {}
 
 
@@ -84,7 +86,7 @@ class Family:
 
     With `statistics`, a value is `combine(sums of the statistics, documents)`,
     where sums may carry leading axes (one entry per resample). Without, it is
-    `combine(evaluation, measure)`.
+    `combine(evaluation, measure)`. Of a measure that `is_goal` more is better.
     """
 
     name: str
@@ -94,6 +96,7 @@ class Family:
         default=None, compare=False, repr=False
     )
     has_depth: bool = False
+    is_goal: bool = True
     options: Mapping[str, float] = field(default_factory=dict, compare=False)
 
     @property
@@ -144,6 +147,8 @@ def parse_measure(name: str) -> Measure:
     depth = None if match["depth"] is None else int(match["depth"])
     if family.has_depth and not depth:
         raise ConfigError(f"measure {name!r} needs a depth of at least 1: {family.name}@5")
+    if depth is not None and depth > _DEEPEST:
+        raise ConfigError(f"measure {name!r}: a depth of at most {_DEEPEST:,}, please")
     if not family.has_depth and depth is not None:
         raise ConfigError(f"measure {name!r} takes no depth; try {family.name}")
     return Measure(family, depth, _options(name, family, match["options"]))

@@ -34,7 +34,10 @@ def inverse_propensities(evaluation: Evaluation, a: float = 0.55, b: float = 1.5
     """1 / p_l for every label: how much a correct label counts, rare ones more."""
     frequencies = evaluation.frequencies
     if not evaluation.training_documents:
-        raise ConfigError("the number of training documents is needed; give it to the evaluation")
+        raise ConfigError(
+            "the number of training documents is needed; give it to the evaluation, or a "
+            "collection to `score` with --vocab"
+        )
     c = (np.log(evaluation.training_documents) - 1) * (b + 1) ** a
     return np.asarray(1 + c * (frequencies + b) ** -a, dtype=np.float64)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from labelkin.scoring.settings import ScorerSettings, Settings
 from labelkin.scoring.votes import WEIGHTINGS
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
+    pass
 
 KS = (5, 10, 20, 30, 50, 100)
 # In how many parts a weight is divided, by the number of representations, whose multiple it is.
@@ -58,7 +58,7 @@ def sweep(
     method: Method,
     settings: Settings,
     queries: Queries,
-    gold: csr_matrix[Any],
+    gold: Evaluation,
     measure: Measure,
     ks: Sequence[int] = KS,
     thresholds: Sequence[float] = THRESHOLDS,
@@ -66,6 +66,8 @@ def sweep(
 ) -> list[Trial]:
     """All combinations of what the method's settings can be, best first.
 
+    `gold` holds the right labels and what else the measure needs. A limit stays
+    as it is. Of equal values the one that changes least wins.
     For `knn` these are k, weighting and the cut (counts alone, thresholds
     alone); for `label-ae` also the distance; for `mix` the label-AE's
     threshold; for `mix-ranked` its share and the cut; for `lexical` the threshold; for
@@ -81,11 +83,22 @@ def sweep(
         ranked = base.rank(queries)
         for cutting, tried in cuts:
             given = cutting.cut(queries, ranked)
-            trials.append(Trial(tried, measure.value(Evaluation(gold, given, ranked))))
+            evaluation = replace(gold, predicted=given, ranked=ranked)
+            trials.append(Trial(tried, measure.value(evaluation)))
         if progress is not None:
             progress(number, len(bases))
-    # Of equal values the earlier, simpler setting wins.
-    return sorted(trials, key=lambda trial: -trial.value)
+    return sorted(trials, key=lambda trial: (-trial.value, _changes(trial.settings, settings)))
+
+
+def _changes(tried: Settings, settings: Settings) -> int:
+    """How many settings differ."""
+    return sum(
+        getattr(mine, one.name) != getattr(theirs, one.name)
+        for part in fields(Settings)
+        if is_dataclass(mine := getattr(tried, part.name))
+        and is_dataclass(theirs := getattr(settings, part.name))
+        for one in fields(mine)
+    )
 
 
 def _bases(
@@ -93,7 +106,7 @@ def _bases(
 ) -> Iterator[Base]:
     if isinstance(method, Knn):
         for k, weighting in product(ks, WEIGHTINGS):
-            base = replace(settings.knn, k=k, weighting=weighting, limit=0)
+            base = replace(settings.knn, k=k, weighting=weighting)
             cuts: list[tuple[Method, Settings]] = [
                 (method.changed(scorer), replace(settings, knn=scorer))
                 for scorer in _cuts(base, thresholds)
@@ -101,7 +114,7 @@ def _bases(
             yield method.changed(base), cuts
     elif isinstance(method, LabelAe):
         for k, weighting, distance in product(ks, WEIGHTINGS[1:], DISTANCES):
-            base = replace(settings.label_ae, k=k, weighting=weighting, distance=distance, limit=0)
+            base = replace(settings.label_ae, k=k, weighting=weighting, distance=distance)
             cuts = [
                 (method.changed(scorer), replace(settings, label_ae=scorer))
                 for scorer in _cuts(base, thresholds)
@@ -113,9 +126,7 @@ def _bases(
             scorer = replace(settings.label_ae, count=None, threshold=threshold)
             yield mixed, [(mixed, replace(settings, label_ae=scorer))]
     elif isinstance(method, Lexical):
-        tried_cuts = [
-            replace(settings.lexical, threshold=threshold, limit=0) for threshold in thresholds
-        ]
+        tried_cuts = [replace(settings.lexical, threshold=threshold) for threshold in thresholds]
         yield method, [(method.changed(c), replace(settings, lexical=c)) for c in tried_cuts]
     elif settings.method == "rerank":
         yield method, list(_reranker_cuts(method, settings, thresholds))
@@ -138,7 +149,7 @@ def _reranker_cuts(
     from labelkin.rerank.method import Rerank
 
     if isinstance(method, Rerank):
-        base = replace(settings.rerank, limit=0)
+        base = settings.rerank
         by_threshold = (replace(base, count=None, threshold=threshold) for threshold in thresholds)
         for one in (replace(base, count="expected-f", threshold=0.0), *by_threshold):
             yield method.changed(one), replace(settings, rerank=one)
@@ -156,7 +167,7 @@ def sweep_fusion(
     settings: Settings,
     documents: Sequence[Document],
     parts: Sequence[Neighbours],
-    gold: csr_matrix[Any],
+    gold: Evaluation,
     measure: Measure,
     rank_constant: float,
     progress: Callable[[int, int], None] | None = None,
@@ -168,7 +179,7 @@ def sweep_fusion(
     for number, (way, weights) in enumerate(combinations, start=1):
         found = Queries(documents, fuse(parts, settings.k, weights, way, rank_constant))
         ranked = method.rank(found)
-        evaluation = Evaluation(gold, method.cut(found, ranked), ranked)
+        evaluation = replace(gold, predicted=method.cut(found, ranked), ranked=ranked)
         trials.append(Trial(settings, measure.value(evaluation), Fusion(way, weights)))
         if progress is not None:
             progress(number, len(combinations))

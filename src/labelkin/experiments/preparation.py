@@ -197,7 +197,7 @@ class FusionStage(NoteStage):
 
     def run(self, workshop: Workshop, progress: Progress) -> None:
         """Try ways and weights with basic k-NN."""
-        from labelkin.evaluate import parse_measure
+        from labelkin.evaluate import Evaluation, parse_measure
         from labelkin.evaluate.sweep import sweep_fusion
         from labelkin.scoring.knn import Knn
         from labelkin.scoring.queries import Queries
@@ -210,7 +210,7 @@ class FusionStage(NoteStage):
             Settings(knn=ScorerSettings(k=_FUSING_K)),
             Queries.unread(near[0]).documents,
             near,
-            workshop.gold(first.index.collection, first.source),
+            Evaluation.unpredicted(workshop.gold(first.index.collection, first.source)),
             parse_measure(self.measure),
             _RANK_CONSTANT,
             lambda done, total: progress(done, total, f"{done} of {total}"),

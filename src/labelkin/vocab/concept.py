@@ -27,9 +27,11 @@ class Concept:
     replaced_by: tuple[str, ...] = ()
 
     def name(self, language: str = "en") -> str:
-        """The preferred name in `language`, else in English, else in any, else the id."""
-        if language in self.names:
-            return self.names[language]
-        if "en" in self.names:
-            return self.names["en"]
+        """The preferred name in `language`, else in English, else in any, else the id.
+
+        For `de-AT` one in `de` will do.
+        """
+        for known in (language, language.partition("-")[0], "en"):
+            if known in self.names:
+                return self.names[known]
         return next(iter(self.names.values()), self.id)
