@@ -99,8 +99,10 @@ def test_files_of_one_name_are_told_apart(run: Run) -> None:
     for folder in ("a", "b"):
         Path(folder).mkdir()
         Path(folder, "p.tsv").write_text("d1\tA\t1\n")
-    values = json.loads(run("score", "g.tsv", "a/p.tsv", "b/p.tsv", *MEASURES).stdout)
-    assert list(values)[:2] == ["a/p.tsv", "b/p.tsv"]
+    Path("b", "q.tsv").write_text("d1\tB\t1\n")
+    files = ("g.tsv", "a/p.tsv", "b/p.tsv", "b/q.tsv")
+    values = json.loads(run("score", *files, *MEASURES).stdout)
+    assert list(values)[:3] == ["a/p.tsv", "b/p.tsv", "q.tsv"]
 
 
 def test_names_per_label(run: Run, demo: str) -> None:

@@ -89,6 +89,13 @@ def test_tables(write: Write) -> None:
             read_label_file(write("b.csv", f"id,label,score\nd1,V1,1\n{row}\n"))
 
 
+def test_a_corpus_with_a_header_is_no_list_of_predictions(write: Write) -> None:
+    two = read_label_file(write("a.tsv", "title\tlabels\nRye\tV1|V2\n"))
+    assert [two.ranked(one) for one in two.labels] == [["V1", "V2"]]
+    three = read_label_file(write("b.tsv", "id\ttitle\tlabels\nd1\tRye\t17\n"))
+    assert three.ranked("d1") == ["17"]
+
+
 def test_corpora(write: Write, tmp_path: Path) -> None:
     corpus = write("c.jsonl", '{"id": "d1", "title": "x", "labels": ["V3", "V1"]}\n')
     found = read_label_file(corpus)

@@ -65,8 +65,8 @@ def score(
         return
     if per_label is not None:
         tell("--per-label is for one file of predictions; left out.")
-    evaluations = {file.path: found.evaluation for file, found in zip(given, aligned, strict=True)}
-    show_side_by_side(evaluations, asked, json)
+    evaluations = (found.evaluation for found in aligned)
+    show_side_by_side(dict(zip(_names(files), evaluations, strict=True)), asked, json)
 
 
 def _with_training(collection: Path, aligned: list[Aligned]) -> list[Aligned]:

@@ -50,7 +50,8 @@ def read_label_file(path: Path) -> LabelFile:
             first = [line.rstrip("\r") for line in _head(source).split("\n")[:2]]
             if (delimiter := _table_delimiter(first[0])) is not None:
                 return _from_table(source, delimiter)
-            if any(_is_scored(line) for line in first) or _is_pair(first[0]):
+            scored = any(_is_scored(line) for line in first)
+            if (scored or _is_pair(first[0])) and not _is_table_of_texts(source):
                 return _from_tsv(source)
             if "\t" not in first[0] and _LABEL_LINES.fullmatch(_head(source).strip()):
                 return _from_lines(source)
@@ -80,6 +81,11 @@ def _is_pair(line: str) -> bool:
     """Whether a line is an id and a label; in Annif's TSV a text comes first, and URIs."""
     document, tab, label = line.partition("\t")
     return bool(tab) and len(document.split()) == 1 and "\t" not in label and "<" not in label
+
+
+def _is_table_of_texts(source: Source) -> bool:
+    """Whether the file is a corpus with a header."""
+    return is_recognised(source) and recognise(source).name == "tsv"
 
 
 def _from_lines(source: Source) -> LabelFile:
