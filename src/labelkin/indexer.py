@@ -445,8 +445,7 @@ class Indexer(Closing):
         from labelkin.neighbours.fused_search import FusedSearch
         from labelkin.neighbours.fusion import fuse
 
-        if not measure.family.is_goal:
-            raise ConfigError(f"{measure}: more of it is not better; tune for another measure")
+        measure.check_goal()
         settings = Settings.from_config(self.config, method)
         gold = self._gold(documents)
         if settings.k == 0:

@@ -64,17 +64,9 @@ def test_options_mean_what_they_mean_to_suggest(run: Run, options: tuple[object,
 
 @pytest.mark.parametrize("options", OPTIONS)
 def test_a_journal_of_other_options_is_not_taken_up(
-    run: Run, monkeypatch: pytest.MonkeyPatch, options: tuple[object, ...]
+    run: Run, stopped: Callable[..., str], options: tuple[object, ...]
 ) -> None:
-    assert run("demo", "demo", "--documents", 60, "--json").exit_code == 0
-    run("corpus", "convert", "demo", "-o", "d.jsonl")
-
-    def full(*_: object) -> None:
-        raise OSError("no space")
-
-    with monkeypatch.context() as patched:
-        patched.setitem(WRITERS, "jsonl", full)
-        assert run("annotate", "demo", "d.jsonl", "-o", "o.jsonl", *options).exit_code == 1
+    stopped(*options)
     journal = Path(".o.jsonl.journal").read_bytes()
     again = run("annotate", "demo", "d.jsonl", "-o", "o.jsonl", *options, "--json")
     assert json.loads(again.stdout)["resumed"] == 60
@@ -84,7 +76,7 @@ def test_a_journal_of_other_options_is_not_taken_up(
 
 
 @pytest.fixture
-def stopped(run: Run, monkeypatch: pytest.MonkeyPatch) -> Callable[[], str]:
+def stopped(run: Run, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     """Annotate d.jsonl up to the point where the output is written; the journal stays."""
     assert run("demo", "demo", "--documents", 60, "--json").exit_code == 0
     run("corpus", "convert", "demo", "-o", "d.jsonl")
@@ -92,10 +84,10 @@ def stopped(run: Run, monkeypatch: pytest.MonkeyPatch) -> Callable[[], str]:
     def full(*_: object) -> None:
         raise OSError("no space")
 
-    def stop() -> str:
+    def stop(*options: object) -> str:
         with monkeypatch.context() as patched:
             patched.setitem(WRITERS, "jsonl", full)
-            assert run("annotate", "demo", "d.jsonl", "-o", "o.jsonl").exit_code == 1
+            assert run("annotate", "demo", "d.jsonl", "-o", "o.jsonl", *options).exit_code == 1
         return "o.jsonl"
 
     return stop
@@ -133,6 +125,20 @@ def test_the_input_is_not_overwritten(run: Run, stopped: Callable[[], str]) -> N
     assert result.exit_code == 2
     assert "is read from" in result.stderr
     assert Path("d.jsonl").read_bytes() == before
+    Path("folder").mkdir()
+    Path("d.jsonl").rename("folder/d.jsonl")
+    for output in ("folder/d.jsonl", "folder/new.jsonl"):
+        assert run("annotate", "demo", "folder", "-o", output).exit_code == 2
+    assert Path("folder/d.jsonl").read_bytes() == before
+    assert len(list(Path("folder").iterdir())) == 1
+
+
+def test_a_link_is_the_file_it_leads_to(run: Run, stopped: Callable[[], str]) -> None:
+    output = stopped()
+    Path("link.jsonl").symlink_to(output)
+    assert resumed(run, "link.jsonl") == 60
+    assert Path("link.jsonl").is_symlink()
+    assert len(Path(output).read_text().splitlines()) == 60
 
 
 def test_standard_output(run: Run, stopped: Callable[[], str]) -> None:
@@ -140,6 +146,11 @@ def test_standard_output(run: Run, stopped: Callable[[], str]) -> None:
     command = [sys.executable, "-m", "labelkin", "annotate", "demo", "d.jsonl", "-o", "-"]
     piped = subprocess.run(command, capture_output=True, check=True)
     assert piped.stdout == Path("o.jsonl").read_bytes()
+    Path("appended.txt").write_text("before\n")
+    with Path("appended.txt").open("ab") as file:
+        subprocess.run(command, stdout=file, stderr=subprocess.DEVNULL, check=True)
+    assert Path("appended.txt").read_bytes() == b"before\n" + piped.stdout
+    assert run("annotate", "demo", "d.jsonl", "-o", "-", "--json").exit_code == 2
 
 
 def test_killed_and_taken_up_to_the_same_output(run: Run) -> None:

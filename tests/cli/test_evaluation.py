@@ -125,7 +125,11 @@ def test_tune_for_what_is_no_goal(run: Run, demo: str, measure: str) -> None:
 
 def test_tune_leaves_alone_what_it_does_not_choose(run: Run, demo: str) -> None:
     config = Path(demo, "labelkin.toml")
-    settings = {"limit = 0": "limit = 7", 'count = "mean"': 'count = "weighted"'}
+    settings = {
+        "limit = 0": "limit = 7",
+        'count = "mean"': 'count = "none"',
+        "threshold = 0.0": "threshold = 0.123",
+    }
     text = config.read_text()
     head, mark, suggest = text.partition("[suggest]")
     for old, new in settings.items():
@@ -149,7 +153,8 @@ def test_tune_the_reranker(run: Run, reranked: str) -> None:
     done = run("tune", reranked, "held.jsonl", "--method", "rerank", "--write", "--json")
     assert done.exit_code == 0, done.stderr
     trials = json.loads(done.stdout)
-    assert len(trials) == 21
+    # Those of the grid, and the threshold that was learned.
+    assert len(trials) == 22
     assert [trial["count"] for trial in trials].count("expected-f") == 1
     assert trials == sorted(trials, key=lambda trial: -trial["MiF"])
     value = json.loads(run("eval", reranked, "held.jsonl", "--measures", "MiF", "--json").stdout)

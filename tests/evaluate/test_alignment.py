@@ -50,8 +50,37 @@ def test_by_place() -> None:
         align(gold, [made({"7": ["x"], "8": ["x"], "9": ["x"]})])
 
 
+def test_made_up_ids_do_if_all_are_found() -> None:
+    gold = made({"x:1-aa": ["A"], "x:2-bb": ["B"]}, has_ids=False)
+    more = made({"x:2-bb": ["B"], "y:1-cc": ["C"], "x:1-aa": ["A"]})
+    (found,), _ = align(gold, [more])
+    assert (found.by_place, found.strangers) == (False, ["y:1-cc"])
+    assert parse_measure("MiF").value(found.evaluation) == 1
+    # The same file name with other texts.
+    titles = made({"x:1-aa": ["A"], "x:2-dd": ["B"]}, has_ids=False)
+    (found,), _ = align(gold, [titles])
+    assert found.by_place
+    assert parse_measure("MiF").value(found.evaluation) == 1
+
+
+def test_lines_that_are_lost_are_noticed() -> None:
+    three = made({place(n): ["A"] for n in (1, 2, 3)}, has_ids=False)
+    two = made({place(n): ["A"] for n in (1, 2)}, has_ids=False)
+    for gold, predicted in ((three, two), (two, three)):
+        with pytest.raises(InputError, match="cannot be matched"):
+            align(gold, [predicted])
+    (found,), _ = align(three, [three])
+    assert found.by_place
+
+
+def test_matrices_of_different_widths() -> None:
+    gold = made({place(1): ["1"]}, has_ids=False, width=5)
+    with pytest.raises(InputError, match="matrices of 4 and 5 columns"):
+        align(gold, [made({place(1): ["1"]}, has_ids=False, width=4)])
+
+
 def test_places_are_not_taken_for_ids() -> None:
-    gold = made({"2": ["A"], "0": ["B"], "1": ["C"]})
+    gold = made({"#2": ["A"], "0": ["B"], "#1": ["C"]})
     lines = made({place(1): ["A"], place(2): ["B"], place(3): ["C"]}, has_ids=False)
     for one, other in ((gold, lines), (lines, gold)):
         (found,), _ = align(one, [other])

@@ -55,8 +55,42 @@ def test_numbers_of_all_kinds(write: Write) -> None:
 def test_pairs_of_id_and_label(write: Write) -> None:
     found = read_label_file(write("a.tsv", "d2\tRye, Wild\nd1\tB\nd2\tA\n"))
     assert [found.ranked(one) for one in ("d1", "d2")] == [["B"], ["Rye, Wild", "A"]]
+    spaced = read_label_file(write("c.tsv", "doc 1\tHeart Failure\ndoc 2\tRye\n"))
+    assert spaced.ranked("doc 1") == ["Heart Failure"]
     with pytest.raises(DamagedFileError, match="line 2 is not `id<TAB>label`"):
         read_label_file(write("b.tsv", "d2\tRye\nd1\n"))
+
+
+def test_annifs_corpora_are_no_pairs(write: Write) -> None:
+    for text in ("Alpha\t\nBeta\t<u1>\n", "Alpha\tu1\nBeta gamma\t<u1>\n"):
+        assert not read_label_file(write("a.tsv", text)).has_ids
+    unbracketed = "A text\thttp://v/1 http://v/2\n"
+    found = read_label_file(write("b.tsv", unbracketed))
+    assert [found.ranked(one) for one in found.labels] == [["http://v/1", "http://v/2"]]
+
+
+def test_a_bad_number_is_no_header(write: Write) -> None:
+    for score in ("nan", "inf", "1e400"):
+        with pytest.raises(DamagedFileError, match="line 1 is not"):
+            read_label_file(write("a.tsv", f"d1\tA\t{score}\nd1\tB\t1\n"))
+    with pytest.raises(DamagedFileError, match="line 2 is not"):
+        read_label_file(write("a.tsv", "d1\tA\t1\nd1\tB\t1_0\n"))
+
+
+def test_brackets_and_quotes(write: Write) -> None:
+    rows = 'id\tlabel\tname\nd1\t<u1>\t"Quoted\nd2\t<u2>\tNot\nd3\tu3\t"End"\n'
+    found = read_label_file(write("a.tsv", rows))
+    assert [found.ranked(one) for one in ("d1", "d2", "d3")] == [["u1"], ["u2"], ["u3"]]
+    assert read_label_file(write("b.tsv", "d1\t<u1>\t0.5\n")).ranked("d1") == ["u1"]
+    unclosed = 'id,label\nd1,"V1\n' + "d2,V2\n" * 30_000
+    for text in (unclosed, "id,label,score\nd1,V1,1\n2,,0.3\n"):
+        with pytest.raises(DamagedFileError, match="does not hold id, label"):
+            read_label_file(write("c.csv", text))
+
+
+def test_a_file_without_a_record_that_can_be_read(write: Write) -> None:
+    with pytest.raises(DamagedFileError, match="none of its records"):
+        read_label_file(write("a.jsonl", '{"username": "x"}\n'))
 
 
 def test_headers_are_believed(write: Write) -> None:
@@ -155,6 +189,16 @@ def test_what_cannot_be_read(write: Write, tmp_path: Path) -> None:
     cut = (tmp_path / "c.npz").read_bytes()[:-30]
     with pytest.raises(DamagedFileError, match="no sparse matrix"):
         read_label_file(write("d.npz", cut))
+    np.savez(
+        tmp_path / "n.npz",
+        format=np.array(b"csr"),
+        shape=np.array((1, 1)),
+        data=np.array([np.nan]),
+        indices=np.array([0]),
+        indptr=np.array([0, 1]),
+    )
+    with pytest.raises(DamagedFileError, match="no finite number"):
+        read_label_file(tmp_path / "n.npz")
     np.save(tmp_path / "e.npy", np.arange(4))
     with pytest.raises(DamagedFileError, match="no sparse matrix"):
         read_label_file((tmp_path / "e.npy").rename(tmp_path / "e.npz"))

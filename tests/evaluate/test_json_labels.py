@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import gzip
 import json
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -66,12 +68,41 @@ def test_a_submission(write: Write) -> None:
         assert [found.ranked(one) for one in ("12", "13")] == [["D2", "D1"], []]
 
 
+def test_a_submission_that_names_its_sender(write: Write) -> None:
+    documents = [{"pmid": 12, "labels": ["D2", "D1"]}]
+    sent = {"username": "me", "password": "", "system": "knn 1", "documents": documents}
+    for indent in (None, 1):
+        found = read_label_file(write("a.json", json.dumps(sent, indent=indent)))
+        assert found.ranked("12") == ["D2", "D1"]
+
+
+def test_a_submission_that_breaks_off(write: Write) -> None:
+    rng = random.Random(0)
+    documents = [{"pmid": n, "labels": [str(rng.random())] * 3} for n in range(3000)]
+    whole = gzip.compress(json.dumps({"documents": documents}).encode())
+    with pytest.raises(DamagedFileError, match=r"a\.json\.gz: damaged after record \d+"):
+        read_label_file(write("a.json.gz", whole[: len(whole) // 2]))
+
+
+def test_a_text_called_results_is_a_text(write: Write) -> None:
+    record = {"id": "d1", "title": "Rye", "results": "It grew.", "labels": ["V1"]}
+    assert read_label_file(write("a.jsonl", as_lines([record]))).ranked("d1") == ["V1"]
+
+
+def test_records_of_which_some_have_ids(write: Write) -> None:
+    records = [{"id": "", "labels": ["A"]}, {"id": "d2", "labels": None, "meshMajor": ["B"]}]
+    found = read_label_file(write("a.jsonl", as_lines(records)))
+    assert [found.ranked(one) for one in ("#1", "d2")] == [["A"], ["B"]]
+    assert found.has_ids
+
+
 @pytest.mark.parametrize(
     "given",
     [
         {"labels": "Rye|Oats"},
         {"labels": ["Rye", "Oats"]},
         {"subjects": [{"uri": "<Rye>", "label": "N"}, {"uri": "Oats"}]},
+        {"labels": ["Rye", "Oats"], "label_names": {"Rye": "N"}},
         {"meshMajor": ["Rye", "Oats"]},
     ],
 )

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 import time
+from collections.abc import Iterable
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -84,12 +88,16 @@ def annotate(
     from labelkin.scoring.annotation import annotate as annotate_documents
 
     started = time.monotonic()
-    output = Path("/dev/stdout") if str(output) == "-" else output
-    for path in files:
-        if output.is_file() and path.exists() and output.samefile(path):
-            raise typer.BadParameter(f"{output} is read from; write to another file")
+    to_stdout = str(output) in ("-", "/dev/stdout")
+    if to_stdout and json:
+        raise typer.BadParameter("--json and the annotations cannot both go to standard output")
     corpus = read_corpus(*files, format=format, label_separator=label_separator)
-    with Indexer.open(collection) as indexer:
+    _check_not_read(output, [*files, *corpus.paths])
+    with ExitStack() as stack:
+        indexer = stack.enter_context(Indexer.open(collection))
+        if to_stdout:
+            folder = tempfile.TemporaryDirectory(prefix="labelkin-")
+            output = Path(stack.enter_context(folder)) / "annotations"
         settings = asked_settings(
             indexer.config,
             method,
@@ -131,13 +139,25 @@ def annotate(
                 format=to,
                 progress=lambda done: bar.update(corpus.bytes_read, counted(done, "document")),
             )
+        if to_stdout:
+            with output.open("rb") as whole:
+                shutil.copyfileobj(whole, typer.get_binary_stream("stdout"))
     if json:
         print_json({**asdict(report), "skipped": corpus.report.skipped, "output": str(output)})
     else:
         before = f" ({report.resumed:,} of them before)" if report.resumed else ""
         took = seconds_text(time.monotonic() - started)
-        tell(f"Annotated {counted(report.documents, 'document')}{before} in {took}: {output}.")
+        where = "standard output" if to_stdout else output
+        tell(f"Annotated {counted(report.documents, 'document')}{before} in {took}: {where}.")
     exit_after_reading(corpus.report, strict)
+
+
+def _check_not_read(output: Path, inputs: Iterable[Path]) -> None:
+    """The output must be none of the input files, nor lie among them."""
+    place = output.resolve()
+    for path in inputs:
+        if str(path) != "-" and (place == path.resolve() or path.resolve() in place.parents):
+            raise typer.BadParameter(f"{output} is read from, or will be; write to another place")
 
 
 def _bands(method: Method) -> Callable[[float], Band] | None:

@@ -19,7 +19,7 @@ from labelkin.cli.options import (
     LabelSeparator,
     RepresentationName,
 )
-from labelkin.cli.settings import tell_unknown_labels
+from labelkin.cli.settings import tell_known_documents, tell_unknown_labels
 from labelkin.cli.side_by_side import show_side_by_side
 from labelkin.exceptions import InputError, MissingExtraError
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from labelkin.corpus import Document
     from labelkin.evaluate import Evaluation
     from labelkin.indexer import Indexer
-    from labelkin.scoring.settings import MethodName
+    from labelkin.scoring.settings import MethodName, Settings
 
 
 def compare(
@@ -57,14 +57,9 @@ def compare(
         raise InputError("no document with labels to compare on")
     with Indexer.open(collection) as indexer:
         names = usable_methods(indexer) if methods is None else _parsed(methods)
-        known = len(indexer.collection.rows_of([document.id for document in documents]))
         evaluations = compared(indexer, documents, names, representation)
-    tell(f"Compared on {counted(len(documents), 'document')} with labels.")
-    if known:
-        tell(
-            f"{counted(known, 'document')} in the collection itself, searched leave-one-out; "
-            "what was trained on them knows their headings."
-        )
+        tell(f"Compared on {counted(len(documents), 'document')} with labels.")
+        tell_known_documents(indexer, documents, _settings(indexer, names))
     show_side_by_side(evaluations, asked, json)
     exit_after_reading(corpus.report, strict=False)
 
@@ -90,14 +85,18 @@ def compared(
     representation: str | None = None,
 ) -> dict[str, Evaluation]:
     """How each method does, at the settings of labelkin.toml."""
-    from labelkin.scoring.settings import Settings
-
-    settings = [Settings.from_config(indexer.config, name) for name in names]
+    settings = _settings(indexer, names)
     if any(one.k for one in settings):
         build_with_progress(indexer, representation)
     found = indexer.compare(documents, settings, representation=representation)
     tell_unknown_labels(indexer, settings)
     return dict(zip(names, found, strict=True))
+
+
+def _settings(indexer: Indexer, names: Sequence[MethodName]) -> list[Settings]:
+    from labelkin.scoring.settings import Settings
+
+    return [Settings.from_config(indexer.config, name) for name in names]
 
 
 def _parsed(methods: str) -> list[MethodName]:

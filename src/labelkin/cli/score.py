@@ -96,7 +96,7 @@ def _names(files: list[Path]) -> list[str]:
 def _tell_of(gold: LabelFile, file: LabelFile, found: Aligned, *, resolved: bool) -> None:
     """What of a file could not be matched, and what was matched with a grain of salt."""
     if found.by_place:
-        tell(f"{file.path}: no ids in common; documents were matched by their place.")
+        tell(f"{file.path}: documents were matched by their place, for want of ids.")
     for what, which in (
         ("without predictions", found.missing),
         ("without gold labels", found.strangers),

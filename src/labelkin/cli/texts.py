@@ -54,7 +54,7 @@ def open_texts(
 
 def _from_file(path: Path, format_name: str | None) -> tuple[Iterator[Document], Corpus | None]:
     from labelkin.corpus import Document, read_corpus
-    from labelkin.corpus.corpus import is_recognised
+    from labelkin.corpus.corpus import recognised
     from labelkin.corpus.source import Source
     from labelkin.corpus.text import clean_text
     from labelkin.exceptions import DamagedFileError
@@ -62,7 +62,7 @@ def _from_file(path: Path, format_name: str | None) -> tuple[Iterator[Document],
     corpus = read_corpus(path, format=format_name)
     if format_name is None and path.is_file():
         with Source(path) as source:
-            if source.head.strip() and b"\x00" not in source.head and not is_recognised(source):
+            if source.head.strip() and b"\x00" not in source.head and recognised(source) is None:
                 try:
                     lines = [line for _, line in source.lines()]
                 except DamagedFileError as error:

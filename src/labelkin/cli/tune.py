@@ -8,6 +8,7 @@ import typer
 
 from labelkin.cli.build import build_with_progress
 from labelkin.cli.console import counted, print_json, print_table, tell
+from labelkin.cli.exits import exit_after_reading
 from labelkin.cli.options import (
     CollectionPath,
     CorpusFiles,
@@ -52,6 +53,7 @@ def tune(
     from labelkin.store.config import CONFIG_NAME, update_config
 
     asked = parse_measure(measure)
+    asked.check_goal()
     corpus = read_corpus(*files, format=format, label_separator=label_separator)
     documents = [document for document in corpus.documents() if document.labels]
     if not documents:
@@ -95,6 +97,7 @@ def tune(
         print_table("", columns, rows)
     if write:
         tell(f"Wrote the best into {collection / CONFIG_NAME}.")
+    exit_after_reading(corpus.report, strict=False)
 
 
 def _as_row(trial: Trial, measure: str) -> dict[str, object]:

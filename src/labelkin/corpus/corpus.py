@@ -79,13 +79,12 @@ def recognise(source: Source) -> Format:
     )
 
 
-def is_recognised(source: Source) -> bool:
-    """Whether the file is in a known format."""
+def recognised(source: Source) -> str | None:
+    """The name of the file's format; None if it is not known."""
     try:
-        recognise(source)
+        return recognise(source).name
     except FormatError:
-        return False
-    return True
+        return None
 
 
 def _is_header(line: bytes, separator: str) -> bool:

@@ -132,13 +132,13 @@ def _one_label(value: object, note: Note) -> str:
         return str(value)
     if not isinstance(value, str):
         raise RecordError(f"a label is a {_kind(value)}, not a text")
-    label = _strip_brackets(clean_label(value))
+    label = strip_brackets(clean_label(value))
     if has_control_characters(value):
         note(f"control characters in a label: {value!r} was read as {label!r}")
     return label
 
 
-def _strip_brackets(uri: str) -> str:
+def strip_brackets(uri: str) -> str:
     """`<uri>` → `uri`, as Annif writes them."""
     return uri[1:-1] if uri.startswith("<") and uri.endswith(">") else uri
 

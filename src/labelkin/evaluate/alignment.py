@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from labelkin.evaluate.evaluation import Evaluation
 from labelkin.evaluate.gold import hierarchy_of
-from labelkin.evaluate.label_file import LabelFile
+from labelkin.evaluate.label_file import LabelFile, place
 from labelkin.exceptions import InputError
 from labelkin.scoring.ranking import Ranking
 from labelkin.vocab.vocabulary import Vocabulary
@@ -88,9 +88,12 @@ def align(
     """Files of predictions, each over the documents that have gold labels.
 
     All have the same label columns, so that they can be compared with each
-    other. Documents are matched by id; if no id is common to both files and one
-    of them has no ids of its own, by their place.
+    other. Documents are matched by id, or by their place if one of the files
+    has no ids.
     """
+    widths = {file.width for file in (gold, *predicted) if file.width is not None}
+    if len(widths) > 1:
+        raise InputError(f"matrices of {' and '.join(map(str, sorted(widths)))} columns")
     documents = [document for document, labels in gold.labels.items() if labels]
     if not documents:
         raise InputError(f"{gold.path}: no document with labels")
@@ -116,24 +119,37 @@ def align(
                 missing=[document for document in documents if document not in of_file],
                 strangers=[document for document in file.labels if document not in used],
                 shared=len(in_gold & {column for labels in ranked for column in labels}),
-                by_place=any(mine != theirs for mine, theirs in of_file.items()),
+                by_place=_by_place(gold, file),
             )
         )
     return found, columns
 
 
+def _by_place(gold: LabelFile, predicted: LabelFile) -> bool:
+    """Whether documents are to be matched by their order.
+
+    Ids that were made for documents without any will do if all are found.
+    """
+    if gold.has_ids and predicted.has_ids:
+        return False
+    numbered = place(1) in gold.labels or place(1) in predicted.labels
+    return numbered or not gold.labels.keys() <= predicted.labels.keys()
+
+
 def _partners(gold: LabelFile, predicted: LabelFile) -> dict[str, str]:
     """The predicted document for each gold one that has one."""
-    common = {document: document for document in gold.labels if document in predicted.labels}
-    if common or not predicted.labels:
+    if not predicted.labels:
+        return {}
+    if not _by_place(gold, predicted):
+        common = {document: document for document in gold.labels if document in predicted.labels}
+        if not common:
+            here, there = next(iter(predicted.labels)), next(iter(gold.labels))
+            raise InputError(
+                f"{predicted.path}: none of its documents is in {gold.path}; "
+                f"ids look like {here!r} here and {there!r} there"
+            )
         return common
     sizes = len(gold.labels), len(predicted.labels)
-    if gold.has_ids and predicted.has_ids:
-        here, there = next(iter(predicted.labels)), next(iter(gold.labels))
-        raise InputError(
-            f"{predicted.path}: none of its documents is in {gold.path}; "
-            f"ids look like {here!r} here and {there!r} there"
-        )
     if sizes[0] != sizes[1]:
         raise InputError(
             f"{predicted.path}: documents here {sizes[1]:,}, in {gold.path} {sizes[0]:,}; "

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import csv
 import re
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,8 +22,8 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from labelkin.corpus.corpus import Corpus, is_recognised, recognise
-from labelkin.corpus.record import BODY_KEYS, ID_KEYS, TITLE_KEYS
+from labelkin.corpus.corpus import Corpus, recognised
+from labelkin.corpus.record import BODY_KEYS, ID_KEYS, TITLE_KEYS, strip_brackets
 from labelkin.corpus.source import HEAD_BYTES, Source, printable
 from labelkin.evaluate.json_labels import json_label_file
 from labelkin.evaluate.label_file import LabelFile, number_of, place
@@ -47,45 +48,48 @@ def read_label_file(path: Path) -> LabelFile:
         if found is not None:
             return found
         with Source(path) as source:
-            first = [line.rstrip("\r") for line in _head(source).split("\n")[:2]]
-            if (delimiter := _table_delimiter(first[0])) is not None:
+            form, lines = recognised(source), _first_lines(source)
+            if (delimiter := _table_delimiter(lines[0])) is not None:
                 return _from_table(source, delimiter)
-            scored = any(_is_scored(line) for line in first)
-            if (scored or _is_pair(first[0])) and not _is_table_of_texts(source):
+            # With a header that names texts it is a corpus.
+            if form != "tsv" and (_is_scored(lines[:2]) or _is_pairs(lines)):
                 return _from_tsv(source)
-            if "\t" not in first[0] and _LABEL_LINES.fullmatch(_head(source).strip()):
+            if "\t" not in lines[0] and _LABEL_LINES.fullmatch("\n".join(lines).strip()):
                 return _from_lines(source)
-            if not is_recognised(source):
+            if form is None:
                 raise FormatError(f"{source.name}: neither labels nor a corpus in a known form")
     except DamagedFileError as error:
         raise DamagedFileError(f"{printable(path)}: {error}") from error
     return _from_corpus(path)
 
 
-def _head(source: Source) -> str:
-    """The first whole lines."""
-    text = source.head.decode("utf-8", "replace")
-    return text if len(source.head) < HEAD_BYTES else text[: text.rfind("\n") + 1]
+def _first_lines(source: Source) -> list[str]:
+    """What can be seen of the file at a glance, in whole lines."""
+    lines = source.head.decode("utf-8", "replace").splitlines()
+    return (lines[:-1] if len(source.head) >= HEAD_BYTES else lines) or [""]
 
 
-def _is_scored(line: str) -> bool:
+def _is_scored(lines: list[str]) -> bool:
     """Whether a line begins with id, label and a number."""
-    cells = line.split("\t")
+    return any(len(line.split("\t")) > 2 and _is_number(line.split("\t")[2]) for line in lines)
+
+
+def _is_number(cell: str) -> bool:
+    """Whether it is meant as a number, be it a good score or not."""
     try:
-        return len(cells) > 2 and all(cells[:2]) and number_of(cells[2]) is not None
+        float(cell)
     except ValueError:
         return False
+    return True
 
 
-def _is_pair(line: str) -> bool:
-    """Whether a line is an id and a label; in Annif's TSV a text comes first, and URIs."""
-    document, tab, label = line.partition("\t")
-    return bool(tab) and len(document.split()) == 1 and "\t" not in label and "<" not in label
-
-
-def _is_table_of_texts(source: Source) -> bool:
-    """Whether the file is a corpus with a header."""
-    return is_recognised(source) and recognise(source).name == "tsv"
+def _is_pairs(lines: list[str]) -> bool:
+    """Whether lines are an id and a label; in Annif's TSV a text comes first, and URIs follow."""
+    pairs = [line.partition("\t") for line in lines]
+    if not pairs[0][2].strip() or "\t" in pairs[0][2] or any("<" in pair[2] for pair in pairs):
+        return False
+    has_texts = any(len(first.split()) > 1 for first, _, _ in pairs)
+    return not (has_texts and any("://" in second for _, _, second in pairs))
 
 
 def _from_lines(source: Source) -> LabelFile:
@@ -103,7 +107,7 @@ def _from_tsv(source: Source) -> LabelFile:
         cells = [cell.strip() for cell in line.split("\t")]
         if not any(cells):
             continue
-        if number == 1 and len(cells) > 2 and not _is_scored(line):
+        if number == 1 and len(cells) > 2 and not _is_number(cells[2]):
             # A header.
             continue
         width = width or min(len(cells), 3)
@@ -113,7 +117,7 @@ def _from_tsv(source: Source) -> LabelFile:
             raise DamagedFileError(f"line {number} is not `id<TAB>label<TAB>score`") from error
         if len(cells) < 2 or not all(cells[:2]):
             raise DamagedFileError(f"line {number} is not `id<TAB>label`")
-        found.add(cells[0], cells[1], score)
+        found.add(cells[0], strip_brackets(cells[1]), score)
     return found
 
 
@@ -130,7 +134,11 @@ def _table_delimiter(first_line: str) -> str | None:
 def _from_table(source: Source, delimiter: str) -> LabelFile:
     """A row a prediction; without score or rank those of a document count in file order."""
     found = LabelFile(source.name)
-    table = csv.reader((line + "\n" for _, line in source.lines()), delimiter=delimiter)
+    lines = (line + "\n" for _, line in source.lines())
+    table = csv.reader(lines, delimiter=delimiter, strict=True)
+    if delimiter == "\t":
+        # Quotes mean nothing here, as in a corpus.
+        table = csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE)
     header = [cell.strip().casefold() for cell in next(table)]
     document, label = (
         next(header.index(key) for key in keys if key in header)
@@ -139,19 +147,21 @@ def _from_table(source: Source, delimiter: str) -> LabelFile:
     score, rank, name = (
         header.index(key) if key in header else None for key in ("score", "rank", "name")
     )
-    for row in table:
-        if not any(row):
-            continue
-        try:
+    try:
+        for row in table:
+            if not any(row):
+                continue
             if score is not None:
                 value = number_of(row[score])
             else:
                 value = -number_of(table.line_num if rank is None else row[rank])
             named = "" if name is None else row[name].strip()
-            found.add(row[document].strip(), row[label].strip(), value, named)
-        except (IndexError, ValueError) as error:
-            expected = ", ".join(header)
-            raise DamagedFileError(f"line {table.line_num} does not hold {expected}") from error
+            if not row[document].strip() or not row[label].strip():
+                raise ValueError("an empty cell")
+            found.add(row[document].strip(), strip_brackets(row[label].strip()), value, named)
+    except (IndexError, ValueError, csv.Error) as error:
+        expected = ", ".join(header)
+        raise DamagedFileError(f"line {table.line_num} does not hold {expected}") from error
     return found
 
 
@@ -165,8 +175,10 @@ def _from_npz(path: Path) -> LabelFile:
             arrays = np.load(file)
             # Ids that `annotate` puts beside scipy's own arrays.
             documents, labels = (_texts(arrays, key) for key in ("documents", "labels"))
-    except (ValueError, KeyError, TypeError, OSError, EOFError, BadZipFile) as error:
+    except (ValueError, KeyError, TypeError, OSError, EOFError, BadZipFile, zlib.error) as error:
         raise DamagedFileError(f"{printable(path)}: no sparse matrix ({error})") from error
+    if not np.isfinite(matrix.data).all():
+        raise DamagedFileError(f"{printable(path)}: a score is no finite number")
     rows, columns = matrix.shape
     for names, size, kind in ((documents, rows, "rows"), (labels, columns, "columns")):
         if names is not None and len(names) != size:
@@ -204,11 +216,14 @@ def _has_ids(path: Path) -> bool:
     if path.is_dir():
         return True
     with Source(path) as source:
-        return recognise(source).name != "annif-tsv"
+        return recognised(source) != "annif-tsv"
 
 
 def _documents(path: Path) -> Iterator[Any]:
     corpus = Corpus([path])
     yield from corpus.documents()
-    if corpus.report.files_refused or corpus.report.files_damaged:
+    report = corpus.report
+    if report.skipped and not report.read:
+        raise DamagedFileError(f"{printable(path)}: none of its records could be read")
+    if report.files_refused or report.files_damaged:
         raise DamagedFileError(f"{printable(path)}: could not be read to its end")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from labelkin.corpus.document import Document
 from labelkin.evaluate.hierarchy import Hierarchy
+from labelkin.scoring.ranking import Ranking
 from labelkin.vocab.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -22,34 +21,35 @@ def gold_matrix(documents: Sequence[Document], vocabulary: Vocabulary) -> csr_ma
     Nobody can predict those, but a system must not look better because the
     vocabulary it was given lacks what people have used.
     """
-    from scipy.sparse import csr_matrix
-
-    unknown: dict[str, int] = {}
-    starts, columns = [0], []
-    for document in documents:
-        found = set()
-        for label in document.labels:
-            name = document.label_names.get(label, "")
-            column = vocabulary.resolve(label, name, document.language or "").column
-            if column is None:
-                column = len(vocabulary) + unknown.setdefault(label, len(unknown))
-            found.add(column)
-        columns += sorted(found)
-        starts.append(len(columns))
-    ones = np.ones(len(columns), dtype=np.int8)
-    shape = (len(documents), len(vocabulary) + len(unknown))
-    return csr_matrix((ones, np.array(columns, dtype=np.int64), starts), shape=shape)
+    unknown = list(unknown_labels(documents, vocabulary))
+    behind = {label: len(vocabulary) + place for place, label in enumerate(unknown)}
+    wanted = [
+        sorted({behind[label] if column is None else column for label, column in resolved})
+        for resolved in _resolved(documents, vocabulary)
+    ]
+    return Ranking.from_lists(wanted).matrix(len(vocabulary) + len(unknown))
 
 
 def unknown_labels(documents: Sequence[Document], vocabulary: Vocabulary) -> Counter[str]:
-    """What `gold_matrix` gives columns behind the vocabulary's, in their order."""
-    found: Counter[str] = Counter()
+    """The labels that the vocabulary lacks, in the order of their columns, and how often."""
+    return Counter(
+        label
+        for resolved in _resolved(documents, vocabulary)
+        for label, column in resolved
+        if column is None
+    )
+
+
+def _resolved(
+    documents: Sequence[Document], vocabulary: Vocabulary
+) -> Iterator[list[tuple[str, int | None]]]:
+    """The labels of each document with their columns, None where there is none."""
     for document in documents:
-        for label in document.labels:
-            name = document.label_names.get(label, "")
-            if vocabulary.resolve(label, name, document.language or "").column is None:
-                found[label] += 1
-    return found
+        names, language = document.label_names, document.language or ""
+        yield [
+            (label, vocabulary.resolve(label, names.get(label, ""), language).column)
+            for label in document.labels
+        ]
 
 
 def hierarchy_of(vocabulary: Vocabulary, labels: int) -> Hierarchy:

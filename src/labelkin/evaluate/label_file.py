@@ -53,13 +53,14 @@ class LabelFile:
 
 
 def place(number: int) -> str:
-    """What stands for the id of a document that has none; no id looks like it."""
+    """What stands for the id of a document that has none."""
     return f"#{number}"
 
 
 def number_of(value: object) -> float:
     """A score; ValueError for what is no finite number."""
-    number = float(str(value))
-    if not math.isfinite(number):
+    text = str(value)
+    number = float(text)
+    if "_" in text or not math.isfinite(number):
         raise ValueError(f"{value} is no score")
     return number

@@ -2,8 +2,8 @@
 
 Kosmopoulos et al. 2015 (see `hierarchical`) link every gold label to the
 predicted label that is nearest through a common ancestor, and every predicted
-label to a gold one. As few of these ancestors as will do are taken, those with
-most labels first, until each label is linked. The gold graph holds shortest
+label to a gold one. These ancestors are taken, those with most labels first,
+until each label is linked. The gold graph holds shortest
 paths from gold labels up to them, the predicted graph those from predicted
 labels.
 
@@ -42,7 +42,8 @@ class Ancestors:
     def of(self, node: int) -> dict[int, int]:
         """A node and its ancestors, each with its shortest distance."""
         if node not in self._known:
-            self._known[node] = self._hierarchy.distances(node, self.root)
+            # There are no more levels than nodes, of which the root is the last.
+            self._known[node] = self._hierarchy.distances(node, levels=self.root)
         return self._known[node]
 
     def near(self, node: int) -> dict[int, int]:

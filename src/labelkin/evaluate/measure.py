@@ -63,6 +63,11 @@ class Measure:
         """Whether the value follows from sums over documents, which makes resampling fast."""
         return self.family.statistics is not None
 
+    def check_goal(self) -> None:
+        """ConfigError if more of it is not better."""
+        if not self.family.is_goal:
+            raise ConfigError(f"{self.name}: more of it is not better; take another measure")
+
     def statistics(self, evaluation: Evaluation) -> Floats:
         """Documents × statistics whose sums over documents determine the value."""
         if self.family.statistics is None:

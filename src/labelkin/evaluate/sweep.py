@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 import numpy as np
 
@@ -23,9 +23,6 @@ from labelkin.scoring.mix import Mix, MixRanked
 from labelkin.scoring.queries import Queries
 from labelkin.scoring.settings import ScorerSettings, Settings
 from labelkin.scoring.votes import WEIGHTINGS
-
-if TYPE_CHECKING:
-    pass
 
 KS = (5, 10, 20, 30, 50, 100)
 # In how many parts a weight is divided, by the number of representations, whose multiple it is.
@@ -66,15 +63,19 @@ def sweep(
 ) -> list[Trial]:
     """All combinations of what the method's settings can be, best first.
 
-    `gold` holds the right labels and what else the measure needs. A limit stays
-    as it is. Of equal values the one that changes least wins.
+    `gold` holds the right labels and what else the measure needs. The present
+    settings are among those that are tried, and of equal values the one that
+    changes least wins; a limit stays as it is.
+
     For `knn` these are k, weighting and the cut (counts alone, thresholds
     alone); for `label-ae` also the distance; for `mix` the label-AE's
     threshold; for `mix-ranked` its share and the cut; for `lexical` the threshold; for
     `rerank` the expected F and the threshold.
     """
     trials: list[Trial] = []
-    near = [k for k in ks if k <= queries.neighbours.k] or [queries.neighbours.k]
+    present = settings.label_ae.k if isinstance(method, LabelAe) else settings.knn.k
+    near = [k for k in dict.fromkeys((*ks, present)) if k <= queries.neighbours.k]
+    near = near or [queries.neighbours.k]
     if isinstance(method, Mix | MixRanked):
         # Found once here, it serves all copies with other settings.
         method.parts(queries)
@@ -121,22 +122,23 @@ def _bases(
             ]
             yield method.changed(base), cuts
     elif isinstance(method, Mix):
-        for threshold in thresholds:
+        for threshold in dict.fromkeys((*thresholds, settings.label_ae.threshold)):
             mixed = method.changed(threshold)
             scorer = replace(settings.label_ae, count=None, threshold=threshold)
             yield mixed, [(mixed, replace(settings, label_ae=scorer))]
     elif isinstance(method, Lexical):
-        tried_cuts = [replace(settings.lexical, threshold=threshold) for threshold in thresholds]
-        yield method, [(method.changed(c), replace(settings, lexical=c)) for c in tried_cuts]
+        named = settings.lexical
+        by_threshold = (replace(named, threshold=threshold) for threshold in thresholds)
+        cut_so = dict.fromkeys((*by_threshold, named))
+        yield method, [(method.changed(one), replace(settings, lexical=one)) for one in cut_so]
     elif settings.method == "rerank":
         yield method, list(_reranker_cuts(method, settings, thresholds))
     elif isinstance(method, MixRanked):
-        for share in SHARES:
+        for share in dict.fromkeys((*SHARES, settings.mix.share)):
             mix = replace(settings.mix, share=share)
-            tried = [
-                *(replace(mix, count=count, threshold=0.0) for count in COUNT_SCHEMES[:1]),
-                *(replace(mix, count=None, threshold=threshold) for threshold in thresholds),
-            ]
+            by_count = (replace(mix, count=count, threshold=0.0) for count in COUNT_SCHEMES[:1])
+            by_bar = (replace(mix, count=None, threshold=threshold) for threshold in thresholds)
+            tried = dict.fromkeys((*by_count, *by_bar, mix))
             yield (
                 method.changed(mix),
                 [(method.changed(one), replace(settings, mix=one)) for one in tried],
@@ -151,15 +153,16 @@ def _reranker_cuts(
     if isinstance(method, Rerank):
         base = settings.rerank
         by_threshold = (replace(base, count=None, threshold=threshold) for threshold in thresholds)
-        for one in (replace(base, count="expected-f", threshold=0.0), *by_threshold):
+        by_count = replace(base, count="expected-f", threshold=0.0)
+        for one in dict.fromkeys((by_count, *by_threshold, base)):
             yield method.changed(one), replace(settings, rerank=one)
 
 
-def _cuts(base: ScorerSettings, thresholds: Sequence[float]) -> Iterator[ScorerSettings]:
-    for count in COUNT_SCHEMES:
-        yield replace(base, count=count, threshold=0.0)
-    for threshold in thresholds:
-        yield replace(base, count=None, threshold=threshold)
+def _cuts(base: ScorerSettings, thresholds: Sequence[float]) -> Iterable[ScorerSettings]:
+    """Counts alone, thresholds alone, and the cut as it is."""
+    by_count = (replace(base, count=count, threshold=0.0) for count in COUNT_SCHEMES)
+    by_threshold = (replace(base, count=None, threshold=threshold) for threshold in thresholds)
+    return dict.fromkeys((*by_count, *by_threshold, base))
 
 
 def sweep_fusion(

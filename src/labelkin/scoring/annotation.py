@@ -53,6 +53,9 @@ def annotate(
     any document the output is left as it was.
     """
     writer = writer_for(output, format)
+    if not output.exists() or output.is_file():
+        # Whoever writes through a link writes the same file.
+        output = output.resolve()
     with ExitStack() as stack:
         journal = stack.enter_context(Journal(_journal_path(output, stack), settings))
         waiting = journal.taken_up(iter(documents))

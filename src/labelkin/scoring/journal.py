@@ -37,7 +37,7 @@ class Journal(Closing):
 
     def close(self) -> None:
         """Let go of the file; one that holds no results is removed."""
-        if not self.done:
+        if self.path.exists() and self.path.stat().st_size <= len(self._head):
             self.remove()
         self._lock.close()
 
@@ -46,7 +46,14 @@ class Journal(Closing):
         self.path.unlink(missing_ok=True)
 
     def taken_up(self, documents: Iterator[Document]) -> Iterator[Document]:
-        """The documents that are still to be done; `done` are the others."""
+        """The documents that are still to be done; `done` are the others.
+
+        Without any document the journal stays as it is.
+        """
+        first = next(documents, None)
+        if first is None:
+            return documents
+        documents = chain([first], documents)
         with self.path.open("rb+") as file:
             if file.readline() != self._head.encode():
                 file.seek(0)
