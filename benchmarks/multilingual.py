@@ -160,7 +160,7 @@ class Work:
         with Indexer.open(self.collection(setup.collection)) as indexer:
             indexer.train(TrainingSettings(epochs=0), start_from=self.model(setup.model))
             test, dev, _ = ([d for _, d in part] for part in records(setup.language))
-            near, near_test = indexer.neighbours(dev, max(KS)), indexer.neighbours(test, max(KS))
+            near, near_test = (indexer.queries(part, max(KS)) for part in (dev, test))
             wanted = Evaluation.unpredicted(gold_matrix(dev, indexer.vocabulary))
             numbers = np.array([numbered()[concept.id] for concept in indexer.vocabulary])
             settings = Settings()
