@@ -103,6 +103,9 @@ def test_files_of_one_name_are_told_apart(run: Run) -> None:
     files = ("g.tsv", "a/p.tsv", "b/p.tsv", "b/q.tsv")
     values = json.loads(run("score", *files, *MEASURES).stdout)
     assert list(values)[:3] == ["a/p.tsv", "b/p.tsv", "q.tsv"]
+    Path("p").write_text("d1\tA\t1\n")
+    values = json.loads(run("score", "g.tsv", "p", "b/q.tsv", *MEASURES).stdout)
+    assert values["./p"]["MiF"] == 1
 
 
 def test_names_per_label(run: Run, demo: str) -> None:

@@ -11,7 +11,7 @@ import typer
 from labelkin.cli.console import counted, tell
 from labelkin.cli.measures import Measures, PerLabel, parsed_measures, show_measures
 from labelkin.cli.options import Json
-from labelkin.cli.side_by_side import show_side_by_side
+from labelkin.cli.side_by_side import RESERVED, show_side_by_side
 from labelkin.cli.vocab import open_vocabulary
 
 if TYPE_CHECKING:
@@ -88,9 +88,10 @@ def _with_training(collection: Path, aligned: list[Aligned]) -> list[Aligned]:
 
 
 def _names(files: list[Path]) -> list[str]:
-    """The names of the files, with their folders where two have the same."""
+    """The names of the files, with their folders where that is not enough."""
     names = [path.name for path in files]
-    return [str(path) if names.count(path.name) > 1 else path.name for path in files]
+    shown = (str(path) if names.count(path.name) > 1 else path.name for path in files)
+    return [f"./{name}" if name in RESERVED else name for name in shown]
 
 
 def _tell_of(gold: LabelFile, file: LabelFile, found: Aligned, *, resolved: bool) -> None:

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from labelkin.evaluate import Evaluation, Measure
 
 
+# Keys of the JSON that are no evaluations.
+RESERVED = ("compared_with", "p")
+
+
 def show_side_by_side(
     evaluations: Mapping[str, Evaluation], measures: Sequence[Measure], json: bool
 ) -> None:
