@@ -82,14 +82,18 @@ def tune(
                 changes["fusion"] = {"method": fusion.method, "weights": list(fusion.weights)}
             update_config(indexer.collection.path / CONFIG_NAME, changes)
     if json:
-        print_json([{**_as_row(trial, asked.name), **_fusion(trial)} for trial in trials])
+        print_json(
+            [
+                {**_tried(trial), asked.name: round(trial.value, 4), **_fusion(trial)}
+                for trial in trials
+            ]
+        )
     else:
         tell(f"{counted(len(trials), 'setting')} on {counted(len(documents), 'document')}:")
         rows = [
-            [*list(map(str, _as_row(trial, asked.name).values()))[:-1], f"{trial.value:.4f}"]
-            for trial in trials[:_SHOWN]
+            [*map(str, _tried(trial).values()), f"{trial.value:.4f}"] for trial in trials[:_SHOWN]
         ]
-        names = list(_as_row(trials[0], asked.name))
+        names = [*_tried(trials[0]), asked.name]
         columns = [(name, name not in _WORDS) for name in names]
         if (fusion := trials[0].fusion) is not None:
             weights = " ".join(f"{weight:g}" for weight in fusion.weights)
@@ -100,30 +104,27 @@ def tune(
     exit_after_reading(corpus.report, strict=False)
 
 
-def _as_row(trial: Trial, measure: str) -> dict[str, object]:
-    """What was tried, and how it did."""
+def _tried(trial: Trial) -> dict[str, object]:
+    """What was tried."""
     settings = trial.settings
-    row: dict[str, object]
     if settings.method == "mix-ranked":
         mix = settings.mix
-        row = {"share": mix.share, "count": mix.count or "none", "threshold": mix.threshold}
-    elif settings.method == "lexical":
-        row = {"threshold": settings.lexical.threshold}
-    elif settings.method == "rerank":
+        return {"share": mix.share, "count": mix.count or "none", "threshold": mix.threshold}
+    if settings.method == "lexical":
+        return {"threshold": settings.lexical.threshold}
+    if settings.method == "rerank":
         cut = settings.rerank
-        row = {"count": cut.count or "none", "threshold": cut.threshold}
-    elif settings.method == "mix":
-        row = {"threshold": settings.label_ae.threshold}
-    else:
-        scorer = settings.knn if settings.method == "knn" else settings.label_ae
-        row = {
-            "k": scorer.k,
-            "weighting": scorer.weighting,
-            "distance": scorer.distance,
-            "count": scorer.count or "none",
-            "threshold": scorer.threshold,
-        }
-    return {**row, measure: round(trial.value, 4)}
+        return {"count": cut.count or "none", "threshold": cut.threshold}
+    if settings.method == "mix":
+        return {"threshold": settings.label_ae.threshold}
+    scorer = settings.knn if settings.method == "knn" else settings.label_ae
+    return {
+        "k": scorer.k,
+        "weighting": scorer.weighting,
+        "distance": scorer.distance,
+        "count": scorer.count or "none",
+        "threshold": scorer.threshold,
+    }
 
 
 def _as_config(best: Settings) -> dict[str, dict[str, object]]:

@@ -11,9 +11,10 @@ The maximum distance is that of HEMKit, the authors' tool: labels that share no
 ancestor so near to both meet at the root. On its small example HEMKit prints
 the same figures; on the 100 documents of tests/reference LCA-P, LCA-R and LCA-F
 differ from its own by up to 0.0020, and by up to 0.0037 with a maximum distance
-of 4. Of several readings of the definition this one was nearest. Which of equal
-ancestors, partners and paths are taken (those of the lowest number) is our
-choice.
+of 4. That is no independent check: how far labels reach, and what counts as
+linked, were chosen among very many readings for being near these same figures,
+so elsewhere the difference may be larger. Which of equal ancestors, partners
+and paths are taken (those of the lowest number) is our choice.
 """
 
 from __future__ import annotations
