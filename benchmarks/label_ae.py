@@ -22,11 +22,11 @@ from typing import Any
 import numpy as np
 
 from labelkin import Document, Indexer, __version__, read_corpus, read_vocabulary
+from labelkin.autoencoder.architecture import make_architecture
+from labelkin.autoencoder.training_settings import TrainingSettings
 from labelkin.evaluate import Evaluation, evaluate, paired_test, parse_measure
 from labelkin.evaluate.gold import gold_matrix
 from labelkin.evaluate.sweep import KS, SHARES, THRESHOLDS
-from labelkin.labels.architecture import make_architecture
-from labelkin.labels.training_settings import TrainingSettings
 from labelkin.neighbours.neighbours import DISTANCES
 from labelkin.scoring.knn import Knn
 from labelkin.scoring.label_ae import LabelAe, model_folder
@@ -79,8 +79,8 @@ def step(_work: Path, _minutes: float) -> dict[str, Any]:
     import torch
     from torch.nn import functional
 
-    from labelkin.labels.network import LabelNetwork, label_batch
-    from labelkin.labels.optimisation import Optimiser
+    from labelkin.autoencoder.network import LabelNetwork, label_batch
+    from labelkin.autoencoder.optimisation import Optimiser
 
     def batch(number: int) -> Any:
         sets = label_sets(BATCH, PAPER_LABELS, number)
@@ -159,9 +159,9 @@ def sampled_step() -> dict[str, float]:
     """A step of `auto` on mesh47k's labels with all outputs, and with a sample of them."""
     import torch
 
-    from labelkin.labels.network import LabelNetwork, OutputSample, label_batch
-    from labelkin.labels.optimisation import Optimiser
-    from labelkin.labels.training_data import OutputSampling
+    from labelkin.autoencoder.network import LabelNetwork, OutputSample, label_batch
+    from labelkin.autoencoder.optimisation import Optimiser
+    from labelkin.autoencoder.training_data import OutputSampling
 
     sampling = OutputSampling.of_size(MESH_LABELS, TrainingSettings().sampled_outputs)
     assert sampling is not None
@@ -192,8 +192,8 @@ def sampled_step() -> dict[str, float]:
 
 def train_on(documents: int) -> int:
     """A few hundred steps on generated label sets that lie on disk."""
-    from labelkin.labels.training import Trainer
-    from labelkin.labels.training_data import make_training_data
+    from labelkin.autoencoder.training import Trainer
+    from labelkin.autoencoder.training_data import make_training_data
     from labelkin.store.label_sets import LabelSets, Segment
 
     with tempfile.TemporaryDirectory() as name:

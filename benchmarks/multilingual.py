@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from labelkin import Document, Indexer, __version__, read_corpus, read_vocabulary
+from labelkin.autoencoder.training_settings import TrainingSettings
 from labelkin.evaluate import Evaluation, parse_measure
 from labelkin.evaluate.gold import gold_matrix
 from labelkin.evaluate.significance import bootstrap_interval, paired_test
 from labelkin.evaluate.sweep import sweep
-from labelkin.labels.training_settings import TrainingSettings
 from labelkin.scoring.ranking import Ranking
 from labelkin.scoring.settings import MethodName, Settings
 

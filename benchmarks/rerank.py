@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 
 from labelkin import Document, Indexer, __version__, read_corpus, read_vocabulary
+from labelkin.autoencoder.training_settings import TrainingSettings
 from labelkin.evaluate import Evaluation, evaluate_bands, paired_test, parse_measure
 from labelkin.evaluate.gold import gold_matrix
 from labelkin.exceptions import ModelNotFoundError
-from labelkin.labels.training_settings import TrainingSettings
 from labelkin.rerank.calibration import calibrate, calibration_error, expected_f_counts
 from labelkin.rerank.features import GROUPS, feature_names
 from labelkin.rerank.fitting import best_threshold

@@ -33,12 +33,12 @@ from labelkin.vocab.concept import Concept
 from labelkin.vocab.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
+    from labelkin.autoencoder.fitting import TrainingReport
+    from labelkin.autoencoder.training import Watcher
+    from labelkin.autoencoder.training_settings import TrainingSettings
     from labelkin.evaluate import Evaluation, Measure
     from labelkin.evaluate.comparison import Comparison
     from labelkin.evaluate.sweep import Trial
-    from labelkin.labels.fitting import TrainingReport
-    from labelkin.labels.training import Watcher
-    from labelkin.labels.training_settings import TrainingSettings
     from labelkin.rerank.fitting import LearningReport
     from labelkin.rerank.settings import LearningSettings
     from labelkin.rerank.taking_out import TakingOut
@@ -256,10 +256,10 @@ class Indexer(Closing):
         neighbours have been found before it, of how many. Among several
         processes (torchrun) only the first gets a report.
         """
-        from labelkin.labels.fitting import check_training, fit_label_model, take_over_model
-        from labelkin.labels.origin import find_origin
-        from labelkin.labels.training_data import make_training_data
-        from labelkin.labels.training_settings import TrainingSettings
+        from labelkin.autoencoder.fitting import check_training, fit_label_model, take_over_model
+        from labelkin.autoencoder.origin import find_origin
+        from labelkin.autoencoder.training_data import make_training_data
+        from labelkin.autoencoder.training_settings import TrainingSettings
         from labelkin.neighbours.training import training_neighbours
         from labelkin.scoring.label_ae import model_folder
 
@@ -356,7 +356,7 @@ class Indexer(Closing):
 
     def related(self, heading: str, limit: int = 10) -> list[tuple[Concept, float]]:
         """The headings that go together with one, by the label autoencoder, nearest first."""
-        from labelkin.labels.model import LabelModel
+        from labelkin.autoencoder.model import LabelModel
         from labelkin.scoring.label_ae import model_folder
 
         concept = self.vocabulary.find(heading)

@@ -139,7 +139,7 @@ def test_without_torch(run: Run, demo: str, monkeypatch: pytest.MonkeyPatch) -> 
     def missing() -> None:
         raise MissingExtraError("training needs torch: pip install 'labelkin[train]'")
 
-    monkeypatch.setattr("labelkin.labels.fitting.check_torch", missing)
+    monkeypatch.setattr("labelkin.autoencoder.fitting.check_torch", missing)
     done = run("train", demo)
     assert done.exit_code == 0, done.stderr
     expected = "Without the label autoencoder: training needs torch: pip install 'labelkin[train]'"

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from labelkin.autoencoder.training_settings import TrainingSettings
 from labelkin.cli.training_plan import TrainingPlan
-from labelkin.labels.training_settings import TrainingSettings
 from labelkin.rerank.settings import LearningSettings
 
 PLAN = TrainingPlan(

@@ -117,7 +117,7 @@ def test_interrupted_it_goes_on(tmp_path: Path, grid_file: Path, data: Path) -> 
 KILLED = """
 import sys
 from pathlib import Path
-import labelkin.labels.training as training
+import labelkin.autoencoder.training as training
 training._CHECKPOINT_SECONDS = 0.02
 from labelkin.experiments.grid import read_grid
 from labelkin.experiments.plan import Plan
@@ -176,7 +176,7 @@ def test_an_interrupted_training_names_no_other_command(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt("interrupted; `labelkin train … --resume` goes on")
 
-    monkeypatch.setattr("labelkin.labels.fitting.fit_label_model", interrupted)
+    monkeypatch.setattr("labelkin.autoencoder.fitting.fit_label_model", interrupted)
     plan = plan_of(changed_grid("epochs = 2", "epochs = 3"), copied, data)
     with pytest.raises(KeyboardInterrupt) as caught:
         run(plan, Silent())

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from labelkin.autoencoder.training_data import make_training_data
 from labelkin.demo import demo_documents
 from labelkin.indexer import Indexer
-from labelkin.labels.training_data import make_training_data
 from labelkin.neighbours.training import training_neighbours
 
 

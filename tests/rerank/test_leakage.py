@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from labelkin import Document, Indexer
+from labelkin.autoencoder.training_settings import TrainingSettings
 from labelkin.demo import demo_documents
-from labelkin.labels.training_settings import TrainingSettings
 from labelkin.rerank import learning
 from labelkin.rerank.features import feature_names
 from labelkin.rerank.learning import Learner

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from labelkin import Document, Indexer
+from labelkin.autoencoder.training_settings import TrainingSettings
 from labelkin.demo import demo_concepts, demo_documents
 from labelkin.exceptions import ModelDamagedError, ModelMismatchError, ModelNotFoundError
-from labelkin.labels.training_settings import TrainingSettings
 from labelkin.scoring.knn import Knn
 from labelkin.scoring.label_ae import LabelAe, model_folder
 from labelkin.scoring.mix import Mix, MixRanked

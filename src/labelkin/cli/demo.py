@@ -87,8 +87,8 @@ def _look_around(indexer: Indexer) -> None:
 
 def _train(indexer: Indexer, seed: int) -> None:
     """Train all that can be trained here."""
+    from labelkin.autoencoder.training_settings import TrainingSettings
     from labelkin.exceptions import MissingExtraError
-    from labelkin.labels.training_settings import TrainingSettings
     from labelkin.rerank.settings import LearningSettings
 
     label_ae = TrainingSettings(epochs=_EPOCHS, seed=seed)

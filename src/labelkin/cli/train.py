@@ -96,8 +96,8 @@ def train(
         raise typer.BadParameter(
             "--preset, --epochs, --from and --resume are for the label autoencoder"
         )
+    from labelkin.autoencoder.training_settings import TrainingSettings
     from labelkin.indexer import Indexer
-    from labelkin.labels.training_settings import TrainingSettings
     from labelkin.rerank.settings import LearningSettings
 
     with Indexer.open(collection) as indexer:

@@ -12,10 +12,10 @@ from labelkin.cli.progress import Stages
 from labelkin.exceptions import CollectionBusyError
 
 if TYPE_CHECKING:
+    from labelkin.autoencoder.fitting import TrainingReport
+    from labelkin.autoencoder.training import TrainingProgress
+    from labelkin.autoencoder.training_settings import TrainingSettings
     from labelkin.indexer import Indexer
-    from labelkin.labels.fitting import TrainingReport
-    from labelkin.labels.training import TrainingProgress
-    from labelkin.labels.training_settings import TrainingSettings
     from labelkin.rerank.taking_out import TakingOut
 
 

@@ -20,10 +20,10 @@ from labelkin.exceptions import MissingExtraError, TrainingError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from labelkin.autoencoder.fitting import TrainingReport
+    from labelkin.autoencoder.training_settings import TrainingSettings
     from labelkin.corpus import Document
     from labelkin.indexer import Indexer
-    from labelkin.labels.fitting import TrainingReport
-    from labelkin.labels.training_settings import TrainingSettings
     from labelkin.rerank.fitting import LearningReport
     from labelkin.rerank.settings import LearningSettings
     from labelkin.rerank.taking_out import TakingOut
@@ -111,7 +111,7 @@ class Training:
         }
 
     def _leave_out_what_is_missing(self) -> None:
-        from labelkin.labels.fitting import check_torch
+        from labelkin.autoencoder.fitting import check_torch
         from labelkin.rerank.fitting import check_learning
 
         missing = []

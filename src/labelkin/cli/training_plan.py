@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from labelkin.cli.console import counted, tell
 
 if TYPE_CHECKING:
-    from labelkin.labels.training_settings import TrainingSettings
+    from labelkin.autoencoder.training_settings import TrainingSettings
     from labelkin.rerank.settings import LearningSettings
     from labelkin.rerank.taking_out import TakingOut
     from labelkin.store.collection import Collection

@@ -13,9 +13,9 @@ from labelkin.experiments.preparation import CollectionStage
 from labelkin.experiments.stage import Progress, Stage
 
 if TYPE_CHECKING:
+    from labelkin.autoencoder.model import ModelInfo
+    from labelkin.autoencoder.training_settings import TrainingSettings
     from labelkin.experiments.workshop import Workshop
-    from labelkin.labels.model import ModelInfo
-    from labelkin.labels.training_settings import TrainingSettings
 
 
 # Seconds that an epoch takes for a thousand documents, roughly.
@@ -40,7 +40,7 @@ class ModelStage(Stage):
 
     def info(self) -> ModelInfo | None:
         """What the model's folder says of it; None where there is no model."""
-        from labelkin.labels.model import LabelModel
+        from labelkin.autoencoder.model import LabelModel
 
         try:
             return LabelModel(self.path).info
@@ -72,8 +72,8 @@ class ModelStage(Stage):
 
     def run(self, workshop: Workshop, progress: Progress) -> None:
         """Train, or go on from the last checkpoint."""
-        from labelkin.labels.fitting import fit_label_model
-        from labelkin.labels.training_data import make_training_data
+        from labelkin.autoencoder.fitting import fit_label_model
+        from labelkin.autoencoder.training_data import make_training_data
 
         indexer = workshop.indexer(self.collection)
         collection = indexer.collection

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from labelkin.autoencoder.training_settings import TrainingSettings
 from labelkin.evaluate import Band
 from labelkin.exceptions import ConfigError
 from labelkin.experiments.cases import Group, Row, rows_of
@@ -20,7 +21,6 @@ from labelkin.experiments.preparation import (
 )
 from labelkin.experiments.sources import Source, data_files
 from labelkin.experiments.stage import Stage
-from labelkin.labels.training_settings import TrainingSettings
 from labelkin.represent.encoder import is_encoder
 from labelkin.represent.representation import kind_names
 

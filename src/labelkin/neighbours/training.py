@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from labelkin.labels.training_data import TrainingData, TrainingNeighbours
+from labelkin.autoencoder.training_data import TrainingData, TrainingNeighbours
 from labelkin.neighbours.search import NeighbourSearch
 
 _K = 30

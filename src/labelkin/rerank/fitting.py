@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from labelkin.autoencoder.model import LabelModel
 from labelkin.corpus.document import Document
 from labelkin.exceptions import CollectionBusyError, MissingExtraError, ModelNotFoundError
-from labelkin.labels.model import LabelModel
 from labelkin.neighbours.search import NeighbourSearch
 from labelkin.rerank.calibration import reliability
 from labelkin.rerank.card import reranker_card

@@ -28,12 +28,12 @@ import numpy as np
 import numpy.typing as npt
 
 from labelkin.atomic import atomic_file, atomic_text
+from labelkin.autoencoder.model import check_format
 from labelkin.exceptions import (
     ModelDamagedError,
     ModelMismatchError,
     ModelNotFoundError,
 )
-from labelkin.labels.model import check_format
 from labelkin.rerank.calibration import Calibration
 from labelkin.rerank.features import feature_names
 from labelkin.rerank.headings import Headings

@@ -17,10 +17,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from labelkin.autoencoder.columns import LabelColumns
+from labelkin.autoencoder.latents import LatentFolder
+from labelkin.autoencoder.model import MODEL_NAME, LabelModel
 from labelkin.exceptions import ModelMismatchError
-from labelkin.labels.columns import LabelColumns
-from labelkin.labels.latents import LatentFolder
-from labelkin.labels.model import MODEL_NAME, LabelModel
 from labelkin.neighbours.neighbours import NOBODY, Neighbours
 from labelkin.scoring.cut import cut
 from labelkin.scoring.evidence import Circle, circles

@@ -54,7 +54,7 @@ def make_method(collection: Collection, settings: Settings) -> Method:
 
 def usable_methods(collection: Collection) -> list[MethodName]:
     """The methods whose models have been trained, and those that need none."""
-    from labelkin.labels.model import MODEL_NAME
+    from labelkin.autoencoder.model import MODEL_NAME
     from labelkin.rerank.model import RERANK_NAME
 
     models = collection.path / "models"
@@ -73,7 +73,7 @@ def usable_methods(collection: Collection) -> list[MethodName]:
 
 def method_digest(collection: Collection, method: MethodName) -> str:
     """Changes whenever the model that a method uses is trained anew."""
-    from labelkin.labels.model import model_digest
+    from labelkin.autoencoder.model import model_digest
     from labelkin.scoring.label_ae import model_folder
 
     if method != "rerank":

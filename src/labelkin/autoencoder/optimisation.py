@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from labelkin.labels.network import LabelNetwork
+from labelkin.autoencoder.network import LabelNetwork
 
 
 @dataclass(frozen=True, slots=True)

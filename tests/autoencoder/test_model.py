@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from labelkin import Indexer
+from labelkin.autoencoder.architecture import Architecture
+from labelkin.autoencoder.model import LabelModel, ModelInfo, save_model
 from labelkin.exceptions import ModelDamagedError, ModelNotFoundError, ModelTooNewError
-from labelkin.labels.architecture import Architecture
-from labelkin.labels.model import LabelModel, ModelInfo, save_model
 
 torch = pytest.importorskip("torch", reason="needs the extra `train`")
 
-from labelkin.labels.network import LabelNetwork, label_batch
+from labelkin.autoencoder.network import LabelNetwork, label_batch
 
 LABELS = 300
 

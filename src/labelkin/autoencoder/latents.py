@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from labelkin.atomic import atomic_text
-from labelkin.labels.columns import LabelColumns
-from labelkin.labels.model import LabelModel
+from labelkin.autoencoder.columns import LabelColumns
+from labelkin.autoencoder.model import LabelModel
 from labelkin.store.label_sets import LabelSets
 from labelkin.store.locks import FileLock
 

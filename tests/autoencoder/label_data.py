@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from labelkin.labels.training_data import TrainingData, make_training_data
-from labelkin.labels.training_settings import TrainingSettings
+from labelkin.autoencoder.training_data import TrainingData, make_training_data
+from labelkin.autoencoder.training_settings import TrainingSettings
 from labelkin.store.label_sets import LabelSets, Segment
 
 # Small enough for a test, long enough to learn something.

@@ -5,8 +5,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs the extra `train`")
 
-from labelkin.labels.architecture import Architecture
-from labelkin.labels.network import Averages, LabelNetwork, OutputSample, label_batch
+from labelkin.autoencoder.architecture import Architecture
+from labelkin.autoencoder.network import Averages, LabelNetwork, OutputSample, label_batch
 
 LABELS = 9000
 CPU = torch.device("cpu")

@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from labelkin._version import __version__
+from labelkin.autoencoder.architecture import Architecture, make_architecture
+from labelkin.autoencoder.card import model_card
+from labelkin.autoencoder.curves import draw_curves
+from labelkin.autoencoder.model import ModelInfo, save_model, vocabulary_fingerprint
+from labelkin.autoencoder.origin import Origin
+from labelkin.autoencoder.training_data import TrainingData
 from labelkin.exceptions import CollectionBusyError, MissingExtraError, TrainingError
-from labelkin.labels.architecture import Architecture, make_architecture
-from labelkin.labels.card import model_card
-from labelkin.labels.curves import draw_curves
-from labelkin.labels.model import ModelInfo, save_model, vocabulary_fingerprint
-from labelkin.labels.origin import Origin
-from labelkin.labels.training_data import TrainingData
 from labelkin.store.locks import FileLock
 
 if TYPE_CHECKING:
-    from labelkin.labels.training import TrainedNetwork, Trainer, Watcher
-    from labelkin.labels.training_settings import TrainingSettings
+    from labelkin.autoencoder.training import TrainedNetwork, Trainer, Watcher
+    from labelkin.autoencoder.training_settings import TrainingSettings
     from labelkin.vocab.vocabulary import Vocabulary
 
 logger = logging.getLogger(__name__)
@@ -122,7 +122,7 @@ def check_training(
     if settings.epochs < 1:
         raise TrainingError("0 epochs only take over the model that training would start from")
     _trainer_class()
-    from labelkin.labels.workers import find_device
+    from labelkin.autoencoder.workers import find_device
 
     find_device(settings.device)
     make_architecture(settings.preset, data.labels, len(data.rows))
@@ -188,7 +188,7 @@ def _trainer_class() -> Any:
     # Threads that wait for one another should not keep busy cores from those that work.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
-        from labelkin.labels.training import Trainer
+        from labelkin.autoencoder.training import Trainer
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise

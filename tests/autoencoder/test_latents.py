@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from labelkin import Document, Indexer
-from labelkin.labels.latents import LatentFolder, Latents
+from labelkin.autoencoder.latents import LatentFolder, Latents
 from labelkin.scoring.label_ae import LabelAe, model_folder
 from labelkin.scoring.settings import ScorerSettings
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from labelkin.autoencoder.columns import LabelColumns
 from labelkin.exceptions import TrainingError
-from labelkin.labels.columns import LabelColumns
 from labelkin.store.label_sets import LabelSets
 
 Integers = npt.NDArray[np.int64]

@@ -27,17 +27,17 @@ import torch
 from torch import Tensor
 
 from labelkin.atomic import atomic_text
+from labelkin.autoencoder.architecture import Architecture, make_architecture
+from labelkin.autoencoder.averages import NeighbourAverages
+from labelkin.autoencoder.checkpoint import CheckpointFolder, Position
+from labelkin.autoencoder.network import LabelNetwork, OutputSample, label_batch
+from labelkin.autoencoder.optimisation import Optimiser, Schedule
+from labelkin.autoencoder.origin import Origin
+from labelkin.autoencoder.training_data import OutputSampling, TrainingData
+from labelkin.autoencoder.training_settings import TrainingSettings
+from labelkin.autoencoder.validation import validated
+from labelkin.autoencoder.workers import Workers, find_device
 from labelkin.exceptions import TrainingError
-from labelkin.labels.architecture import Architecture, make_architecture
-from labelkin.labels.averages import NeighbourAverages
-from labelkin.labels.checkpoint import CheckpointFolder, Position
-from labelkin.labels.network import LabelNetwork, OutputSample, label_batch
-from labelkin.labels.optimisation import Optimiser, Schedule
-from labelkin.labels.origin import Origin
-from labelkin.labels.training_data import OutputSampling, TrainingData
-from labelkin.labels.training_settings import TrainingSettings
-from labelkin.labels.validation import validated
-from labelkin.labels.workers import Workers, find_device
 
 Ending = Literal["epochs", "time", "no gain"]
 Integers = npt.NDArray[np.int64]

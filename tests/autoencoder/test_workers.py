@@ -20,7 +20,7 @@ import numpy as np
 import torch
 sys.path.insert(0, {tests!r})
 from label_data import QUICK, data_of, topics
-from labelkin.labels.training import Trainer
+from labelkin.autoencoder.training import Trainer
 
 folder = Path({folder!r})
 """
@@ -31,7 +31,7 @@ trainer.network.eval()
 rows = trainer.data.rows[:32]
 mine = trainer.workers.share(rows)
 labels, starts = trainer.data.batch(mine)
-from labelkin.labels.network import label_batch
+from labelkin.autoencoder.network import label_batch
 # All processes draw from the same labels, so that the same outputs are computed.
 every, _ = trainer.data.batch(rows)
 sample = trainer._sample(every, np.random.default_rng(0))

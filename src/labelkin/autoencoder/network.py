@@ -22,8 +22,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from labelkin.labels.architecture import Architecture
-from labelkin.labels.model import NORM_EPSILON
+from labelkin.autoencoder.architecture import Architecture
+from labelkin.autoencoder.model import NORM_EPSILON
 
 # Labels whose logits are held at a time: bounds memory and stays in the cache.
 _CHUNK = 4096

@@ -23,8 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from labelkin.atomic import atomic_file, atomic_text
+from labelkin.autoencoder.architecture import Architecture
 from labelkin.exceptions import ConfigError, ModelDamagedError, ModelNotFoundError, ModelTooNewError
-from labelkin.labels.architecture import Architecture
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from labelkin.autoencoder.columns import Integers, LabelColumns
+from labelkin.autoencoder.model import MODEL_NAME, LabelModel
+from labelkin.autoencoder.training_data import TrainingData
+from labelkin.autoencoder.training_settings import TrainingSettings
 from labelkin.exceptions import ModelMismatchError
-from labelkin.labels.columns import Integers, LabelColumns
-from labelkin.labels.model import MODEL_NAME, LabelModel
-from labelkin.labels.training_data import TrainingData
-from labelkin.labels.training_settings import TrainingSettings
 from labelkin.store.manifest import is_collection
 
 if TYPE_CHECKING:

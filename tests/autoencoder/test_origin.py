@@ -14,18 +14,18 @@ import numpy as np
 import pytest
 
 from labelkin import Concept, Document, Indexer, Vocabulary
+from labelkin.autoencoder.model import LabelModel
+from labelkin.autoencoder.origin import Origin, find_origin
+from labelkin.autoencoder.training_data import OutputSampling, TrainingData, make_training_data
 from labelkin.demo import demo_concepts, demo_documents
 from labelkin.exceptions import ModelMismatchError, ModelNotFoundError, TrainingError
-from labelkin.labels.model import LabelModel
-from labelkin.labels.origin import Origin, find_origin
-from labelkin.labels.training_data import OutputSampling, TrainingData, make_training_data
 from labelkin.scoring.settings import Settings
 
 from .label_data import QUICK, topics
 
 pytest.importorskip("torch", reason="needs the extra `train`")
 
-from labelkin.labels.training import Trainer
+from labelkin.autoencoder.training import Trainer
 
 TAKEN = replace(QUICK, epochs=0)
 LEFT_OUT = 5
@@ -218,7 +218,7 @@ def test_it_is_not_resumed_from_another_model(small, model, tmp_path):
 def test_taking_over_needs_no_torch(small, model):
     code = (
         "import sys; sys.modules['torch'] = None; from labelkin import Indexer;"
-        "from labelkin.labels.training_settings import TrainingSettings;"
+        "from labelkin.autoencoder.training_settings import TrainingSettings;"
         f"indexer = Indexer.open({str(small.collection.path)!r});"
         "report = indexer.train(TrainingSettings(epochs=0),"
         f" start_from={str(model.folder)!r});"

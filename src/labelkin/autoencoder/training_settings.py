@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from labelkin.labels.architecture import Activation
+from labelkin.autoencoder.architecture import Activation
 from labelkin.store.config import Config
 
 Precision = Literal["auto", "float32", "mixed"]

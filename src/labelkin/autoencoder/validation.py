@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from labelkin.labels.averages import NeighbourAverages
-from labelkin.labels.network import LabelBatch, LabelNetwork, label_batch
-from labelkin.labels.training_data import TrainingData
+from labelkin.autoencoder.averages import NeighbourAverages
+from labelkin.autoencoder.network import LabelBatch, LabelNetwork, label_batch
+from labelkin.autoencoder.training_data import TrainingData
 
 _CHUNK = 512
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from labelkin.autoencoder.architecture import Architecture, make_architecture
 from labelkin.exceptions import ConfigError
-from labelkin.labels.architecture import Architecture, make_architecture
 
 PAPER_LABELS = 29_483
 
@@ -20,7 +20,7 @@ def test_parameter_counts_are_the_published_ones():
 @pytest.mark.parametrize("preset", ["small", "medium", "20/10/5"])
 def test_counts_are_those_of_the_network(preset):
     pytest.importorskip("torch", reason="needs the extra `train`")
-    from labelkin.labels.network import LabelNetwork
+    from labelkin.autoencoder.network import LabelNetwork
 
     architecture = make_architecture(preset, 100, 1000)
     network = LabelNetwork(100, architecture)

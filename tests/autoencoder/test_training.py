@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from labelkin import Indexer
+from labelkin.autoencoder.model import LabelModel
+from labelkin.autoencoder.training_data import OutputSampling
 from labelkin.demo import demo_concepts, demo_documents
 from labelkin.exceptions import CollectionBusyError, CollectionReadOnlyError, TrainingError
-from labelkin.labels.model import LabelModel
-from labelkin.labels.training_data import OutputSampling
 from labelkin.store.locks import FileLock
 from labelkin.vocab import Vocabulary
 
@@ -24,9 +24,9 @@ from .label_data import QUICK, data_of, topics
 
 torch = pytest.importorskip("torch", reason="needs the extra `train`")
 
-from labelkin.labels.checkpoint import CheckpointFolder, Position
-from labelkin.labels.optimisation import Schedule
-from labelkin.labels.training import Trainer
+from labelkin.autoencoder.checkpoint import CheckpointFolder, Position
+from labelkin.autoencoder.optimisation import Schedule
+from labelkin.autoencoder.training import Trainer
 
 
 def weights(trainer: Trainer) -> dict[str, np.ndarray]:
@@ -317,8 +317,8 @@ KILLED = """
 import sys
 from dataclasses import replace
 from labelkin import Indexer
-from labelkin.labels.training_settings import TrainingSettings
-import labelkin.labels.training as training
+from labelkin.autoencoder.training_settings import TrainingSettings
+import labelkin.autoencoder.training as training
 training._CHECKPOINT_SECONDS = 0.05
 settings = TrainingSettings(preset="64/32/16", epochs=40, batch_size=32, device="cpu", patience=0)
 begun = []

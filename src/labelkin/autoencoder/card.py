@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from labelkin.labels.model import ModelInfo
+from labelkin.autoencoder.model import ModelInfo
 
 
 def model_card(info: ModelInfo) -> str:
@@ -42,7 +42,7 @@ def model_card(info: ModelInfo) -> str:
         "It knows the headings in `model.json` and no others. Headings seen a few times only are",
         "decoded poorly: a small latent space keeps what many label sets share.",
         "",
-        "Read it with `labelkin.labels.model.LabelModel`; weights are in safetensors, in float32.",
+        "Read it with `labelkin.autoencoder.model.LabelModel`; weights are in safetensors, in float32.",
         "",
     ]
     return "\n".join(lines)

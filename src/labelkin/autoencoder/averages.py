@@ -14,9 +14,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from labelkin.labels.network import Averages, LabelNetwork, label_batch
-from labelkin.labels.training_data import TrainingData, TrainingNeighbours
-from labelkin.labels.workers import Workers
+from labelkin.autoencoder.network import Averages, LabelNetwork, label_batch
+from labelkin.autoencoder.training_data import TrainingData, TrainingNeighbours
+from labelkin.autoencoder.workers import Workers
 
 Integers = npt.NDArray[np.int64]
 
