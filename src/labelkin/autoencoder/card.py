@@ -42,7 +42,7 @@ def model_card(info: ModelInfo) -> str:
         "It knows the headings in `model.json` and no others. Headings seen a few times only are",
         "decoded poorly: a small latent space keeps what many label sets share.",
         "",
-        "Read it with `labelkin.autoencoder.model.LabelModel`; weights are in safetensors, in float32.",
+        "Read it with `labelkin.autoencoder.model.LabelModel`; weights are safetensors in float32.",
         "",
     ]
     return "\n".join(lines)
