@@ -35,7 +35,6 @@ from labelkin.rerank.open import DECODING
 from labelkin.rerank.pairs import Pairs
 from labelkin.rerank.ranker import fit_ranker
 from labelkin.rerank.settings import LearningSettings
-from labelkin.rerank.taking_out import take_out
 from labelkin.scoring.cut import cut
 from labelkin.scoring.label_ae import LabelAe
 from labelkin.scoring.ranking import Ranking
@@ -105,7 +104,7 @@ def find_lessons(work: Path) -> None:
             training = replace(
                 TrainingSettings.from_config(indexer.config), minutes=AUTOENCODER_MINUTES
             )
-            indexer.train(training, leave_out=take_out(indexer.collection, settings))
+            indexer.train(training, held_out=settings.held_out(indexer.collection))
         label_ae = LabelAe(indexer.collection, DECODING)
         if label_ae.model.info.data.get("left_out") is None:
             raise SystemExit("the label autoencoder has seen what is to be learned from")
@@ -116,6 +115,7 @@ def find_lessons(work: Path) -> None:
                 indexer.collection,
                 indexer.search(),
                 replace(settings, linear=name == "linear"),
+                settings.held_out(indexer.collection),
                 label_ae=label_ae,
                 progress=Stages(),
             )

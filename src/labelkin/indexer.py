@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from labelkin.evaluate.sweep import Trial
     from labelkin.rerank.fitting import LearningReport
     from labelkin.rerank.settings import LearningSettings
-    from labelkin.rerank.taking_out import TakingOut
     from labelkin.scoring.settings import MethodName
+    from labelkin.store.held_out import HeldOut
 
 
 class Indexer(Closing):
@@ -240,7 +240,7 @@ class Indexer(Closing):
         *,
         representation: str | None = None,
         start_from: str | Path | None = None,
-        leave_out: TakingOut | None = None,
+        held_out: HeldOut | None = None,
         resume: bool = False,
         watcher: Watcher | None = None,
         progress: Callable[[int, int], None] | None = None,
@@ -250,8 +250,8 @@ class Indexer(Closing):
         `start_from` is a model folder or a collection whose model is to start
         from, labels matched by concept id; its layers are those of the result.
         With 0 epochs it is taken over as it is, which needs no extra.
-        `leave_out` are documents that a reranker is to learn from afterwards,
-        which the autoencoder must not have seen; a model to start from may have.
+        `held_out` are documents that a reranker is trained on afterwards, which
+        the autoencoder must not see; a model to start from may have seen them.
         `watcher` hears how training goes; `progress` how many documents'
         neighbours have been found before it, of how many. Among several
         processes (torchrun) only the first gets a report.
@@ -262,6 +262,7 @@ class Indexer(Closing):
         from labelkin.autoencoder.training_settings import TrainingSettings
         from labelkin.neighbours.training import training_neighbours
         from labelkin.scoring.label_ae import model_folder
+        from labelkin.store.held_out import row_keys
 
         wanted = settings or TrainingSettings.from_config(self.config)
         collection = self.collection
@@ -274,24 +275,27 @@ class Indexer(Closing):
                 origin = find_origin(Path(start_from), collection.columns_by_id())
                 wanted = origin.shaped(wanted)
             dropped = collection.tombstones(generation)
-            if leave_out is not None:
-                dropped = np.union1d(dropped, leave_out.out)
+            if held_out is not None:
+                dropped = np.union1d(dropped, held_out.held_out)
+            label_sets = collection.label_sets()
             data = make_training_data(
-                collection.label_sets(),
+                label_sets,
                 generation.next_column,
                 dropped,
                 held_out=wanted.held_out,
                 min_frequency=wanted.min_frequency,
                 seed=wanted.seed,
                 kept=None if origin is None else origin.known,
+                # Other keys than those of the reranker's held-out documents.
+                keys=row_keys(collection, -1 - wanted.seed, label_sets.rows),
             )
         if origin is not None:
             origin.check(data, self.vocabulary)
             if wanted.epochs == 0:
                 folder = model_folder(collection)
                 return take_over_model(data, self.vocabulary, wanted, folder, origin)
-        if leave_out is not None and origin is None:
-            data = replace(data, left_out=leave_out.fingerprint())
+        if held_out is not None and origin is None:
+            data = replace(data, left_out=held_out.rule.to_json())
         check_training(data, wanted, model_folder(collection), resume=resume)
         if wanted.averages and wanted.averaged_documents:
             neighbours = training_neighbours(
@@ -314,13 +318,16 @@ class Indexer(Closing):
         settings: LearningSettings | None = None,
         *,
         representation: str | None = None,
+        held_out: HeldOut | None = None,
         progress: Callable[[str, int, int], None] | None = None,
     ) -> LearningReport:
-        """Learn the reranker; needs the extra `rerank`.
+        """Train the reranker; needs the extra `rerank`.
 
-        It learns from documents that are taken out of all statistics and put
-        back, and from `documents` with labels, if given, which new ones should
-        resemble. `progress` hears what is being done, how much, and of how much.
+        It is trained on documents of the collection that are held out of all
+        statistics, and on `documents` with labels, if given, which new ones
+        should resemble. `held_out` are those that the label autoencoder was
+        trained without; by default they are chosen here. `progress` is called
+        with the name of the stage, the amount done and the total.
         """
         from labelkin.rerank.fitting import fit_reranker
         from labelkin.rerank.settings import LearningSettings
@@ -331,7 +338,7 @@ class Indexer(Closing):
             )
         wanted = settings or LearningSettings.from_config(self.config)
         return fit_reranker(
-            self.collection, self.search(representation), wanted, documents, progress
+            self.collection, self.search(representation), wanted, documents, held_out, progress
         )
 
     def adopt_reranker(self, report: LearningReport) -> bool:

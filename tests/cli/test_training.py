@@ -118,7 +118,7 @@ def test_too_few_documents_for_a_reranker(run: Run, demo: str) -> None:
     assert not Path("demo/models/rerank/model.json").exists()
     failed = run("train", demo, "--only", "rerank")
     assert (failed.exit_code, failed.stderr.count("\n")) == (1, 1)
-    assert "too few to learn a reranker from" in failed.stderr
+    assert "too few to train a reranker on" in failed.stderr
 
 
 def test_without_lightgbm(run: Run, demo: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,8 +17,8 @@ from labelkin.rerank.features import feature_names
 from labelkin.rerank.learning import Learner
 from labelkin.rerank.open import DECODING
 from labelkin.rerank.settings import LearningSettings
-from labelkin.rerank.taking_out import take_out
 from labelkin.scoring.label_ae import LabelAe
+from labelkin.store.held_out import HeldOut
 
 from .rerank_data import made
 
@@ -46,11 +46,16 @@ def relabelled(documents: list[Document], places: list[int]) -> list[Document]:
     return changed
 
 
+def chosen(indexer: Indexer) -> HeldOut:
+    return LEARNING.held_out(indexer.collection)
+
+
 def lesson(indexer: Indexer, monkeypatch, *, autoencoder: bool) -> tuple[np.ndarray, np.ndarray]:
     """The features that trees learn from, and which candidates are right."""
     label_ae = None
+    held_out = chosen(indexer)
     if autoencoder:
-        indexer.train(AUTOENCODER, leave_out=take_out(indexer.collection, LEARNING))
+        indexer.train(AUTOENCODER, held_out=held_out)
         label_ae = LabelAe(indexer.collection, DECODING)
     seen = []
 
@@ -61,7 +66,7 @@ def lesson(indexer: Indexer, monkeypatch, *, autoencoder: bool) -> tuple[np.ndar
 
     fit_ranker = learning.fit_ranker
     monkeypatch.setattr(learning, "fit_ranker", spy)
-    learner = Learner(indexer.collection, indexer.search(), LEARNING, label_ae=label_ae)
+    learner = Learner(indexer.collection, indexer.search(), LEARNING, held_out, label_ae=label_ae)
     learner.learn()
     monkeypatch.undo()
     # The last are the trees that are kept, which learn from all lessons.
@@ -74,10 +79,10 @@ def two_worlds(tmp_path_factory):
     folder: Path = tmp_path_factory.mktemp("leakage")
     documents = few_headings()
     one = made(folder / "one", documents)
-    places = take_out(one.collection, LEARNING).out.tolist()
+    places = chosen(one).held_out.tolist()
     assert len(places) == len(documents) // 7 >= 20
     other = made(folder / "other", relabelled(documents, places))
-    assert take_out(other.collection, LEARNING).out.tolist() == places
+    assert chosen(other).held_out.tolist() == places
     with one, other:
         yield one, other
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -20,6 +21,11 @@ from labelkin.scoring.settings import RERANK_DEPTH
 from .rerank_data import QUICK, made
 
 SMALL = replace(QUICK, documents=25, rounds=3)
+
+
+def learner(indexer: Indexer, given: Sequence[Document] = ()) -> Learner:
+    held_out = SMALL.held_out(indexer.collection, len(given))
+    return Learner(indexer.collection, indexer.search(), SMALL, held_out)
 
 
 def test_remaining_closes_up_ranks():
@@ -53,7 +59,7 @@ def small(tmp_path_factory):
 
 
 def test_the_same_twice(small):
-    one, other = (Learner(small.collection, small.search(), SMALL).learn() for _ in range(2))
+    one, other = (learner(small).learn() for _ in range(2))
     assert one.parts.ranker.text == other.parts.ranker.text
     assert one.info.calibration == other.info.calibration
     for name in ("together", "describing", "speaking"):
@@ -64,7 +70,7 @@ def test_the_same_twice(small):
 
 def test_a_few_given_documents_do_not_calibrate(small):
     given = list(demo_documents(203, 0))[200:]
-    found = Learner(small.collection, small.search(), SMALL).learn(given)
+    found = learner(small, given).learn(given)
     assert found.info.training["given"] == 3
     assert found.info.calibration.documents == 5
 
@@ -78,7 +84,7 @@ def test_given_documents_with_replaced_headings(small):
         for d in texts
         for label in (old, current)
     ]
-    held_out = Learner(small.collection, small.search(), SMALL).learn(given).held_out
+    held_out = learner(small, given).learn(given).held_out
     assert held_out.gold.tolist() == [1] * 8
     assert held_out.right.sum() == 8
 

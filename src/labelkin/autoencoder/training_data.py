@@ -6,6 +6,7 @@ import hashlib
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -43,8 +44,8 @@ class TrainingNeighbours:
 class TrainingData:
     """Label sets to learn from and some kept aside; labels are numbered as in the model.
 
-    The most frequent label is number 0. `left_out` tells which documents of the
-    collection were left out for others to learn from.
+    The most frequent label is number 0. `left_out` describes the documents that
+    were held out for a reranker.
     """
 
     label_sets: LabelSets
@@ -53,7 +54,7 @@ class TrainingData:
     columns: LabelColumns
     frequencies: Integers
     neighbours: TrainingNeighbours | None = None
-    left_out: str | None = None
+    left_out: dict[str, Any] | None = None
 
     @property
     def labels(self) -> int:
@@ -118,11 +119,14 @@ def make_training_data(
     min_frequency: int,
     seed: int,
     kept: Integers | None = None,
+    keys: npt.NDArray[np.uint64] | None = None,
 ) -> TrainingData:
     """Split the documents that have labels; `dropped` rows are gone.
 
     `width` is the number of vocabulary columns. Labels that fewer than
     `min_frequency` documents have are not learned, unless they are among `kept`.
+    The documents with the smallest `keys` (by row) are held out for validation;
+    without keys, a random sample is.
     """
     sizes = label_sets.sizes()
     alive = np.ones(len(sizes), dtype=bool)
@@ -143,7 +147,9 @@ def make_training_data(
         )
     columns = columns[np.argsort(-frequencies[columns], kind="stable")]
     aside = min(math.ceil(len(rows) * held_out), _MOST_HELD_OUT, len(rows) - 2)
-    order = np.random.default_rng((seed, len(rows))).permutation(rows)
+    if keys is None:
+        keys = np.random.default_rng(seed).integers(1 << 63, size=len(sizes), dtype=np.uint64)
+    order = rows[np.argsort(keys[rows], kind="stable")]
     return TrainingData(
         label_sets=label_sets,
         rows=np.sort(order[aside:]),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from labelkin.autoencoder.training import TrainingProgress
     from labelkin.autoencoder.training_settings import TrainingSettings
     from labelkin.indexer import Indexer
-    from labelkin.rerank.taking_out import TakingOut
+    from labelkin.store.held_out import HeldOut
 
 
 def is_first() -> bool:
@@ -41,7 +41,7 @@ def train_label_ae(
     representation: str | None = None,
     *,
     start_from: Path | None = None,
-    leave_out: TakingOut | None = None,
+    held_out: HeldOut | None = None,
     resume: bool = False,
 ) -> TrainingReport | None:
     """Train under progress bars; None in all processes but the first."""
@@ -50,7 +50,7 @@ def train_label_ae(
             settings,
             representation=representation,
             start_from=start_from,
-            leave_out=leave_out,
+            held_out=held_out,
             resume=resume,
         )
     with Stages() as stages:
@@ -63,7 +63,7 @@ def train_label_ae(
             settings,
             representation=representation,
             start_from=start_from,
-            leave_out=leave_out,
+            held_out=held_out,
             resume=resume,
             watcher=watch,
             progress=lambda done, total: stages.at("Finding neighbours", total).update(

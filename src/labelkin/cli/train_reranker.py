@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from labelkin.rerank.fitting import LearningReport
     from labelkin.rerank.settings import LearningSettings
     from labelkin.store.config import RerankSection
+    from labelkin.store.held_out import HeldOut
 
 
 def read_tuning(
@@ -48,6 +49,8 @@ def train_reranker(
     settings: LearningSettings,
     documents: Sequence[Document] = (),
     representation: str | None = None,
+    *,
+    held_out: HeldOut | None = None,
 ) -> LearningReport:
     """Learn under progress bars."""
     with Stages() as stages:
@@ -55,6 +58,7 @@ def train_reranker(
             documents,
             settings,
             representation=representation,
+            held_out=held_out,
             progress=lambda stage, done, total: stages.at(stage, total).update(
                 done, f"{done:,} of {total:,}"
             ),

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from labelkin.indexer import Indexer
     from labelkin.rerank.fitting import LearningReport
     from labelkin.rerank.settings import LearningSettings
-    from labelkin.rerank.taking_out import TakingOut
+    from labelkin.store.held_out import HeldOut
 
 
 class Training:
@@ -50,7 +50,7 @@ class Training:
         self._start_from = start_from
         self._label_ae = label_ae
         self._reranker = reranker
-        self._taken: TakingOut | None = None
+        self._taken: HeldOut | None = None
         self.label_ae_report: TrainingReport | None = None
         self.reranker_report: LearningReport | None = None
 
@@ -78,7 +78,7 @@ class Training:
                 label_ae,
                 representation,
                 start_from=self._start_from,
-                leave_out=left_out,
+                held_out=left_out,
                 resume=resume,
             )
             if self.label_ae_report is not None and show:
@@ -88,8 +88,13 @@ class Training:
         if reranker is None:
             self._tell_reranker_of_before()
             return
+        # Without a new autoencoder, the documents are chosen among those the present one lacks.
         self.reranker_report = report = train_reranker(
-            self._indexer, reranker, self._tuning, representation
+            self._indexer,
+            reranker,
+            self._tuning,
+            representation,
+            held_out=self._taken if label_ae is not None else None,
         )
         if show:
             print_reranker(report, self._indexer.config.rerank)
@@ -133,12 +138,10 @@ class Training:
             tell(f"Without the {name}: {reason}")
 
     def _take_out(self) -> None:
-        from labelkin.rerank.taking_out import take_out
-
         if self._reranker is None:
             return
         try:
-            self._taken = take_out(self._indexer.collection, self._reranker, len(self._tuning))
+            self._taken = self._reranker.held_out(self._indexer.collection, len(self._tuning))
         except TrainingError as error:
             if self._label_ae is None:
                 raise

@@ -10,8 +10,8 @@ from labelkin.cli.console import counted, tell
 if TYPE_CHECKING:
     from labelkin.autoencoder.training_settings import TrainingSettings
     from labelkin.rerank.settings import LearningSettings
-    from labelkin.rerank.taking_out import TakingOut
     from labelkin.store.collection import Collection
+    from labelkin.store.held_out import HeldOut
 
 # Rough rates of an idle machine with two cores; a busy one takes several times as long.
 NEIGHBOURS_A_SECOND = 600
@@ -99,8 +99,8 @@ def make_plan(
     collection: Collection,
     label_ae: TrainingSettings | None,
     reranker: LearningSettings | None,
-    taken: TakingOut | None,
-    left_out: TakingOut | None,
+    taken: HeldOut | None,
+    left_out: HeldOut | None,
     given: int = 0,
 ) -> TrainingPlan:
     """The plan for a collection, with what the two models learn from and what they do not."""

@@ -28,9 +28,9 @@ from labelkin.rerank.ranker import check_lightgbm
 from labelkin.rerank.reading import Progress
 from labelkin.rerank.reliability import draw_reliability
 from labelkin.rerank.settings import LearningSettings
-from labelkin.rerank.taking_out import take_out
 from labelkin.scoring.label_ae import LabelAe, model_folder
 from labelkin.store.collection import Collection
+from labelkin.store.held_out import HeldOut, HeldOutRule
 from labelkin.store.locks import FileLock
 
 logger = logging.getLogger(__name__)
@@ -65,9 +65,14 @@ def fit_reranker(
     search: NeighbourSearch,
     settings: LearningSettings,
     documents: Sequence[Document] = (),
+    held_out: HeldOut | None = None,
     progress: Progress | None = None,
 ) -> LearningReport:
-    """Learn a reranker and make it the model of the collection."""
+    """Train a reranker and make it the model of the collection.
+
+    `held_out` is what the label autoencoder was trained without; by default the
+    documents are chosen here, among those that it has not seen if it can tell.
+    """
     folder = reranker_folder(collection)
     folder.mkdir(parents=True, exist_ok=True)
     lock = FileLock(folder / ".training.lock")
@@ -75,8 +80,15 @@ def fit_reranker(
         if not lock.take():
             raise CollectionBusyError(f"{folder}: another process is training")
         given = _unknown(collection, documents)
-        label_ae = _unspoilt_label_ae(collection, settings, len(given))
-        learner = Learner(collection, search, settings, label_ae=label_ae, progress=progress)
+        unseen = _unseen_by_label_ae(collection, settings.seed)
+        if held_out is None:
+            held_out = settings.held_out(collection, len(given), unseen)
+        label_ae = None
+        if unseen is not None and held_out.rule.bound <= unseen.bound:
+            label_ae = LabelAe(collection, DECODING)
+        learner = Learner(
+            collection, search, settings, held_out, label_ae=label_ae, progress=progress
+        )
         learned = learner.learn(given)
         draw_reliability(
             reliability(learned.scores, learned.held_out.right), folder / "reliability.png"
@@ -94,24 +106,28 @@ def _unknown(collection: Collection, documents: Sequence[Document]) -> list[Docu
     return [one for one in documents if one.labels and one.id not in known]
 
 
-def _unspoilt_label_ae(
-    collection: Collection, settings: LearningSettings, given: int
-) -> LabelAe | None:
-    """The label autoencoder, if it has not seen the documents that are to be learned from."""
+def _unseen_by_label_ae(collection: Collection, seed: int) -> HeldOutRule | None:
+    """The documents that the label autoencoder was trained without; None if it cannot be used."""
     folder = model_folder(collection)
     try:
-        model = LabelModel(folder)
+        recorded = LabelModel(folder).info.data.get("left_out")
     except ModelNotFoundError:
         return None
-    taken = take_out(collection, settings, given)
-    if model.info.data.get("left_out") != taken.fingerprint():
-        logger.warning(
-            "%s: trained on all documents, so the reranker goes without it; "
-            "`labelkin train` trains both",
-            folder,
-        )
-        return None
-    return LabelAe(collection, DECODING)
+    rule = HeldOutRule.from_json(recorded)
+    if rule is not None and rule.seed == seed:
+        return rule
+    reason = "it was trained on all documents"
+    if rule is not None:
+        reason = f"its held-out documents were chosen with seed {rule.seed}, not {seed}"
+    elif recorded is not None:
+        reason = "an earlier version trained it and did not record which documents it held out"
+    logger.warning(
+        "%s: the reranker is trained without the label autoencoder, because %s; "
+        "`labelkin train` trains both",
+        folder,
+        reason,
+    )
+    return None
 
 
 def _report(learned: Learned, folder: Path) -> LearningReport:

@@ -48,12 +48,12 @@ from labelkin.rerank.reading import (
 from labelkin.rerank.settings import LearningSettings
 from labelkin.rerank.signals import make_signals
 from labelkin.rerank.statistics import count_statistics
-from labelkin.rerank.taking_out import LEAST_DOCUMENTS, take_out
 from labelkin.rerank.term_columns import TermColumns
 from labelkin.scoring.mentions import Mentions
 from labelkin.scoring.policy import LabelPolicy, policy_for
 from labelkin.scoring.settings import RERANK_DEPTH
 from labelkin.store.collection import Collection
+from labelkin.store.held_out import LEAST_DOCUMENTS, HeldOut
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -91,6 +91,7 @@ class Learner:
         collection: Collection,
         search: NeighbourSearch,
         settings: LearningSettings,
+        held_out: HeldOut,
         *,
         label_ae: LabelAe | None = None,
         progress: Progress | None = None,
@@ -98,11 +99,12 @@ class Learner:
         self._collection = collection
         self._search = search
         self._settings = settings
+        self._held_out = held_out
         self._label_ae = label_ae
         self._progress = progress
         self._policy: LabelPolicy | None = policy_for(collection, (), ())
         self._label_sets = collection.label_sets()
-        generation = collection.generation()
+        generation = held_out.generation
         self._state = {"generation": generation.number, "token": generation.token}
         self._width = generation.next_column
         absent = {
@@ -122,8 +124,7 @@ class Learner:
 
     def study(self, tuning: Sequence[Document] = ()) -> tuple[list[Lesson], World]:
         """What there is to learn from, the `tuning` documents first, and what is known of all."""
-        taken = take_out(self._collection, self._settings, len(tuning))
-        rows, aside = taken.rows, taken.places
+        rows, aside = self._held_out.rows, self._held_out.places
         labels = label_matrix(self._label_sets, rows, self._width, self._policy)
         with TextReader(self._collection, self._policy) as reader:
             texts, terms = read_labelled_texts(

@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from labelkin.rerank.features import GROUPS
+from labelkin.store.held_out import HeldOut, HeldOutRule, choose_held_out
 
 if TYPE_CHECKING:
+    from labelkin.store.collection import Collection
     from labelkin.store.config import Config
 
 
@@ -38,4 +40,17 @@ class LearningSettings:
             linear=section.linear,
             linear_cost=section.linear_cost,
             seed=config.training.seed,
+        )
+
+    def held_out(
+        self, collection: Collection, given: int = 0, within: HeldOutRule | None = None
+    ) -> HeldOut:
+        """Choose the documents to train on; see `choose_held_out`."""
+        return choose_held_out(
+            collection,
+            documents=self.documents,
+            statistics_documents=self.statistics_documents,
+            seed=self.seed,
+            given=given,
+            within=within,
         )

@@ -305,6 +305,11 @@ class Collection(Closing):
                 )
         return found
 
+    def identifiers(self) -> Iterator[tuple[str, int]]:
+        """Ids and rows of all documents, from the index alone."""
+        with self.database.errors_explained():
+            yield from self.database.connection.execute("SELECT id, row FROM documents")
+
     def tombstones_since(self, generation: int) -> list[int]:
         """Rows that have gone after `generation`."""
         with self.database.errors_explained():

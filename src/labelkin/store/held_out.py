@@ -1,0 +1,118 @@
+"""Documents held out of training, chosen by a hash of their ids.
+
+Each document has a key: a hash of the seed and its id. The documents with the
+smallest keys are held out. Adding or removing a document therefore changes the
+held-out set by that document and at most one other at the boundary, and the
+largest key (`bound`) describes the whole set: a model that was trained without
+the documents up to a bound has seen none of them, now or later.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from labelkin.exceptions import TrainingError
+from labelkin.store.collection import Collection, Generation
+
+# At most one document in seven is held out, so that the rest resembles the whole.
+LARGEST_SHARE = 7
+LEAST_DOCUMENTS = 20
+
+Integers = npt.NDArray[np.int64]
+Keys = npt.NDArray[np.uint64]
+
+
+def document_key(identifier: str, seed: int) -> int:
+    """The 64-bit key of a document."""
+    content = f"{seed}\0{identifier}".encode("utf-8", "replace")
+    return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "big")
+
+
+def row_keys(collection: Collection, seed: int, rows: int) -> Keys:
+    """The keys of the documents by row; rows without a document have the largest key."""
+    keys = np.full(rows, np.iinfo(np.uint64).max, dtype=np.uint64)
+    for identifier, row in collection.identifiers():
+        if row < rows:
+            keys[row] = document_key(identifier, seed)
+    return keys
+
+
+@dataclass(frozen=True)
+class HeldOutRule:
+    """Which documents a model has not seen: all whose key is at most `bound`."""
+
+    seed: int
+    bound: int
+
+    def to_json(self) -> dict[str, Any]:
+        """As a JSON object."""
+        return {"seed": self.seed, "bound": f"{self.bound:016x}"}
+
+    @classmethod
+    def from_json(cls, content: Any) -> HeldOutRule | None:
+        """The rule that `to_json` wrote; None for anything else, as in models of version 0.1."""
+        if not isinstance(content, Mapping):
+            return None
+        return cls(int(content["seed"]), int(str(content["bound"]), 16))
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """The documents to count statistics over, and those of them that are held out.
+
+    Both are rows of one generation, ascending.
+    """
+
+    generation: Generation
+    rows: Integers
+    held_out: Integers
+    rule: HeldOutRule
+
+    @property
+    def places(self) -> Integers:
+        """Where the held-out documents are among `rows`."""
+        return np.searchsorted(self.rows, self.held_out)
+
+
+def choose_held_out(
+    collection: Collection,
+    *,
+    documents: int,
+    statistics_documents: int,
+    seed: int,
+    given: int = 0,
+    within: HeldOutRule | None = None,
+) -> HeldOut:
+    """Hold out `documents` of those that have labels, at most one in seven.
+
+    Statistics are counted over all documents with labels, or over a sample of
+    `statistics_documents`. `given` is the number of documents to train on that
+    are not in the collection. `within` is the rule of a model whose scores are
+    to be used: only documents that it has not seen are held out.
+    """
+    generation = collection.generation()
+    sizes = collection.label_sets().sizes()
+    alive = sizes > 0
+    tombstones = collection.tombstones(generation)
+    alive[tombstones[tombstones < len(sizes)]] = False
+    rows = np.flatnonzero(alive)
+    if len(rows) == 0:
+        raise TrainingError("no document of the collection has labels to train on; add some")
+    keys = row_keys(collection, seed, len(sizes))
+    rows = rows[np.argsort(keys[rows], kind="stable")][:statistics_documents]
+    count = min(documents, len(rows) // LARGEST_SHARE)
+    if within is not None:
+        count = min(count, int(np.count_nonzero(keys[rows] <= np.uint64(within.bound))))
+    if count < LEAST_DOCUMENTS and given < LEAST_DOCUMENTS:
+        raise TrainingError(
+            f"{len(rows)} documents with labels are too few to train a reranker on; "
+            f"it takes {LEAST_DOCUMENTS * LARGEST_SHARE}"
+        )
+    bound = int(keys[rows[count - 1]]) if count else 0
+    return HeldOut(generation, np.sort(rows), np.sort(rows[:count]), HeldOutRule(seed, bound))
