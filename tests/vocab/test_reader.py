@@ -176,7 +176,7 @@ def test_annif_pairs_and_bad_rows(write: Write, caplog: pytest.LogCaptureFixture
             "v.tsv.gz",
             gzip.compress(b"a\tb\n" * 10_000, mtime=0)[:-20],
             DamagedFileError,
-            "break off",
+            "gzip data is truncated",
         ),
     ],
 )
