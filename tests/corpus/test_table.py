@@ -66,7 +66,7 @@ def test_quote_that_is_never_closed(write: Write, caplog: pytest.LogCaptureFixtu
     assert "line 3: a quote that is never closed" in caplog.messages[0]
 
 
-def test_a_quote_closed_far_away_does_not_swallow_what_is_between(
+def test_a_quote_closed_far_away_keeps_the_rows_in_between(
     write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("labelkin.corpus.table.MAX_CELL_LINES", 50)
