@@ -139,7 +139,7 @@ class Corpus:
                 raise InputError(f"{printable(path)}: no such file or folder")
             named_folder = format_name == "annif-folder"
             if named_folder and not path.is_dir():
-                raise FormatError(f"{printable(path)}: annif-folder needs a folder")
+                raise FormatError(f"{printable(path)}: not a folder, as annif-folder requires")
             self.paths += files_of(path) if path.is_dir() and not named_folder else [path]
 
     def __iter__(self) -> Iterator[Document | Deletion]:

@@ -138,13 +138,15 @@ class Evaluation:
         gold.data = labels[gold.indices].astype(np.int8)
         gold.eliminate_zeros()
         predicted = self.predicted.kept(labels[self.predicted.columns])
-        whole = replace(
+        restricted = replace(
             self,
             gold=gold,
             predicted=predicted,
             ranked=None if self.ranked is None else self.ranked.kept(labels[self.ranked.columns]),
         )
-        return whole.taken(np.flatnonzero((np.diff(gold.indptr) > 0) | (predicted.lengths > 0)))
+        return restricted.taken(
+            np.flatnonzero((np.diff(gold.indptr) > 0) | (predicted.lengths > 0))
+        )
 
     def _hits(self, ranking: Ranking) -> npt.NDArray[np.bool_]:
         gold_rows = np.repeat(np.arange(self.documents), np.diff(self.gold.indptr))
