@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Atomic file writes: a file appears complete or not at all."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from typing import IO
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[IO[bytes]]:
-    """A binary file that takes its place at `path` when the block ends without error.
+    """A binary file that replaces `path` when the block ends without error.
 
-    The content is on disk before the rename, so a kill or a power cut leaves
-    either the old file or the new one. The mode is that of the file it replaces.
-    A link is followed; a pipe or a device is written to as it is.
+    The content is synced before the rename, so a kill or a power cut leaves
+    either the old file or the new one. The new file keeps the old one's mode.
+    Symbolic links are followed; a pipe or a device is written to directly.
     """
     if path.exists() and not path.is_file():
         with path.open("wb") as stream:
@@ -63,7 +63,7 @@ def atomic_text(path: Path) -> Iterator[IO[str]]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make a rename in `folder` durable, where the system knows how."""
+    """Make a rename in `folder` durable, where the system supports it."""
     if hasattr(os, "O_DIRECTORY"):
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:

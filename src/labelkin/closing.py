@@ -1,4 +1,4 @@
-"""Things that hold files open until they are closed."""
+"""A base class for objects that hold files open."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Self
 
 
 class Closing(ABC):
-    """Gives a class that can be closed the use of `with`."""
+    """Lets a class with `close` be used in a `with` statement."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of what is held."""
+        """Release the files and other resources held."""
 
     def __enter__(self) -> Self:
         return self

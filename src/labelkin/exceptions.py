@@ -1,10 +1,10 @@
 """Everything labelkin raises on purpose.
 
     LabelkinError
-    ├── InputError              a file that cannot be read as what it should be
-    │   ├── FormatError         its format is unknown or not the one named
-    │   └── DamagedFileError    it breaks off or is corrupt part of the way
-    ├── VocabularyError         a vocabulary that contradicts itself, an unknown heading
+    ├── InputError              a file that cannot be read as the expected kind
+    │   ├── FormatError         its format is unknown or not the one given
+    │   └── DamagedFileError    it is truncated or corrupt
+    ├── VocabularyError         an inconsistent vocabulary, an unknown heading
     ├── ConfigError             labelkin.toml has an unknown key or a bad value
     ├── CollectionError         a collection folder that cannot be used
     │   ├── CollectionNotFoundError
@@ -19,35 +19,35 @@
     │   ├── ModelDamagedError
     │   ├── ModelTooNewError
     │   └── ModelMismatchError      it was trained on another vocabulary
-    ├── TrainingError           training cannot begin or go on
-    ├── StaleNeighboursError    saved neighbours that do not fit the collection any more
+    ├── TrainingError           training cannot start or continue
+    ├── StaleNeighboursError    saved neighbours that no longer match the collection
     └── MissingExtraError       an optional dependency is not installed
 
 Each message is one line: what failed, the offending value, the next step. The
-command line prints it as it is and never shows a traceback for these.
+command line prints it unchanged and shows no traceback.
 """
 
 from __future__ import annotations
 
 
 class LabelkinError(Exception):
-    """Base of all errors that a user can do something about."""
+    """Base of all errors that a user can fix."""
 
 
 class InputError(LabelkinError):
-    """A file cannot be read as what it should be."""
+    """A file cannot be read as the expected kind."""
 
 
 class FormatError(InputError):
-    """A file's format is unknown, or it is not the one that was named."""
+    """A file's format is unknown or not the one given."""
 
 
 class DamagedFileError(InputError):
-    """A file breaks off or is corrupt; what stood before the damage was read."""
+    """A file is truncated or corrupt; the records before the damage were read."""
 
 
 class VocabularyError(LabelkinError):
-    """A vocabulary contradicts itself, or a heading is not in it."""
+    """A vocabulary is inconsistent, or a heading is not in it."""
 
 
 class ConfigError(LabelkinError):
@@ -107,11 +107,11 @@ class ModelMismatchError(ModelError):
 
 
 class TrainingError(LabelkinError):
-    """Training cannot begin or go on."""
+    """Training cannot start or continue."""
 
 
 class StaleNeighboursError(LabelkinError):
-    """Saved neighbours were found in another state of the collection, or in another way."""
+    """Saved neighbours belong to another state of the collection or to other settings."""
 
 
 class MissingExtraError(LabelkinError):

@@ -26,7 +26,7 @@ CASES: dict[str, tuple[str, bytes, int, str, int]] = {
         "t.jsonl.gz",
         gzip.compress("\n".join(LINES).encode())[:-4000],
         3,
-        "the gzip data break off",
+        "the gzip data is truncated",
         -1,
     ),
     "broken JSON line": (

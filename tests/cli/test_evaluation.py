@@ -119,7 +119,7 @@ def test_tune_for_what_is_no_goal(run: Run, demo: str, measure: str) -> None:
     before = Path(demo, "labelkin.toml").read_text()
     result = run("tune", demo, "held.jsonl", "--measure", measure, "--write")
     assert result.exit_code == 1
-    assert "more of it is not better" in result.stderr
+    assert "a higher value is not better" in result.stderr
     assert Path(demo, "labelkin.toml").read_text() == before
 
 

@@ -84,7 +84,7 @@ def test_cut_off(text: str, write: Write, caplog: pytest.LogCaptureFixture) -> N
     corpus = read_corpus(write("c.json", text))
     assert [document.id for document in corpus.documents()] == ["0", "1", "2"]
     assert len(corpus.report.files_damaged) == 1
-    assert len([m for m in caplog.messages if "breaks off" in m or "broken JSON after" in m]) == 1
+    assert len([m for m in caplog.messages if "truncated" in m or "broken JSON after" in m]) == 1
 
 
 @pytest.mark.shared

@@ -84,9 +84,9 @@ def test_labels_in_one_cell() -> None:
         ({"id": "1"}, "no text"),
         ({"id": "1", "title": " ", "abstract": None}, "no text"),
         ({"id": "1", "title": ["x"]}, '"title" is a list'),
-        ({"id": "1", "title": "x", "labels": {"a": 1}}, "labels are a object"),
+        ({"id": "1", "title": "x", "labels": {"a": 1}}, "labels are an object, not a list"),
         ({"id": "1", "title": "x", "labels": [["a"]]}, "a label is a list"),
-        ({"id": "1", "title": "x", "fields": "y"}, '"fields" is a text'),
+        ({"id": "1", "title": "x", "fields": "y"}, '"fields" is a string, not an object'),
         ([], "a list where a record was expected"),
     ],
 )
@@ -95,7 +95,7 @@ def test_reasons(record: Any, reason: str) -> None:
         document_from_record(record)
 
 
-def test_mended_labels_and_languages_are_told() -> None:
+def test_repaired_labels_and_languages_are_reported() -> None:
     notes: list[str] = []
     record = {"id": "1", "title": "x", "labels": ["Hum\x00ans"], "language": "Klingonish"}
     document = document_from_record(record, note=notes.append)
@@ -104,7 +104,7 @@ def test_mended_labels_and_languages_are_told() -> None:
     assert [note.split(" ")[0] for note in notes] == ["control", "'Klingonish'"]
 
 
-def test_generated_ids_are_stable_and_tell_files_apart() -> None:
+def test_generated_ids_are_stable_and_differ_between_files() -> None:
     assert generated_id("a", 3, "text") == generated_id("a", 3, "text")
     assert generated_id("a", 3, "text") != generated_id("a", 3, "other text")
     assert generated_id("a", 3, "text").startswith("a:3-")

@@ -5,8 +5,8 @@ from labelkin.corpus.statistics import corpus_statistics
 
 
 def test_counts(documents: list[Document]) -> None:
-    found = corpus_statistics(documents)
-    assert (found.documents, found.with_labels, found.without_body) == (3, 2, 0)
-    assert found.words == 6 + 4 + 5
-    assert found.label_occurrences == 3
-    assert found.languages == {"en": 3}
+    statistics = corpus_statistics(documents)
+    assert (statistics.documents, statistics.with_labels, statistics.without_body) == (3, 2, 0)
+    assert statistics.words == 6 + 4 + 5
+    assert statistics.label_occurrences == 3
+    assert statistics.languages == {"en": 3}

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -64,7 +66,7 @@ def test_quote_that_is_never_closed(write: Write, caplog: pytest.LogCaptureFixtu
     assert "line 3: a quote that is never closed" in caplog.messages[0]
 
 
-def test_a_quote_closed_far_away_does_not_swallow_what_is_between(
+def test_a_quote_closed_far_away_keeps_the_rows_in_between(
     write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("labelkin.corpus.table.MAX_CELL_LINES", 50)
@@ -107,3 +109,24 @@ def test_a_carriage_return_within_a_line(write: Write) -> None:
     assert [document.title for document in corpus.documents()] == ["one line", "two lines"]
     empty = read_corpus(write("d.csv", b"\r\x00"), format="csv")
     assert list(empty) == []
+
+
+def test_long_cells_leave_the_limit_of_the_csv_module_alone(write: Write) -> None:
+    limit = csv.field_size_limit()
+    long = "word " * limit
+    path = write("c.csv", f'id,title\n1,short\n2,"{long}"\n3,{long}\n')
+    for document in read_corpus(path).documents():
+        assert csv.field_size_limit() == limit
+        assert document.title == ("short" if document.id == "1" else long.strip())
+
+
+def test_interleaved_and_concurrent_readers_of_long_cells(write: Write) -> None:
+    limit = csv.field_size_limit()
+    rows = "".join(f"{number},{'x' * limit * 2}\n" for number in range(20))
+    path = write("c.csv", "id,title\n" + rows)
+    pairs = zip(read_corpus(path).documents(), read_corpus(path).documents(), strict=True)
+    assert all(len(one.title) == len(other.title) == limit * 2 for one, other in pairs)
+    with ThreadPoolExecutor(4) as pool:
+        counts = list(pool.map(lambda _: len(list(read_corpus(path))), range(8)))
+    assert counts == [20] * 8
+    assert csv.field_size_limit() == limit

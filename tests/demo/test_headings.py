@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from labelkin.demo.headings import TOPIC_WORDS, demo_concepts, demo_headings
+from labelkin.demo.headings import TOPIC_WORDS, demo_concepts, demo_headings, tree_numbers
 from labelkin.vocab.concept import Concept
 
 
@@ -25,14 +25,14 @@ def test_names_are_unique_and_capitalised(
     assert all(name[0].isupper() for name in names)
 
 
-def test_names_have_the_manner_of_subject_headings(demo_vocabulary: dict[str, Concept]) -> None:
+def test_names_look_like_subject_headings(demo_vocabulary: dict[str, Concept]) -> None:
     names = {concept.name() for concept in demo_vocabulary.values()}
     assert 20 <= sum(", " in name for name in names) <= 120
     assert sum(name.endswith("s") for name in names) > 400
     assert {"Wheat, Winter", "Cherry Harvest", "Potato Diseases"} <= names
 
 
-def test_a_part_has_german_names(demo_vocabulary: dict[str, Concept]) -> None:
+def test_most_have_german_names(demo_vocabulary: dict[str, Concept]) -> None:
     share = sum("de" in c.names for c in demo_vocabulary.values()) / len(demo_vocabulary)
     assert 0.5 <= share <= 0.9
 
@@ -75,10 +75,10 @@ def test_hierarchy_is_acyclic_with_no_parent_that_another_implies(
 ) -> None:
     def ancestors(concept: Concept, below: tuple[str, ...] = ()) -> set[str]:
         assert concept.id not in below
-        found: set[str] = set()
+        above: set[str] = set()
         for parent in concept.broader:
-            found |= {parent} | ancestors(demo_vocabulary[parent], (*below, concept.id))
-        return found
+            above |= {parent} | ancestors(demo_vocabulary[parent], (*below, concept.id))
+        return above
 
     for concept in demo_vocabulary.values():
         assert len(set(concept.broader)) == len(concept.broader)
@@ -94,7 +94,7 @@ def test_shape_of_the_hierarchy(demo_vocabulary: dict[str, Concept]) -> None:
     assert max(n.count(".") + 1 for c in standing for n in c.notations) == 5
 
 
-def test_tree_numbers_say_the_same_as_broader(demo_vocabulary: dict[str, Concept]) -> None:
+def test_tree_numbers_agree_with_broader(demo_vocabulary: dict[str, Concept]) -> None:
     owner: dict[str, str] = {}
     for concept in demo_vocabulary.values():
         for number in concept.notations:
@@ -152,3 +152,30 @@ def test_topic_words_are_shared_in_part_with_siblings_and_name_no_heading() -> N
     cereals = [set(by_name[name].topic_words) for name in ("Wheat", "Barley", "Rye", "Oats")]
     assert len({frozenset(words) for words in cereals}) > 1
     assert len(set.union(*cereals)) < sum(map(len, cereals))
+
+
+def test_tree_numbers_follow_the_order_of_the_children() -> None:
+    numbers = tree_numbers({"A": "top"}, {"top": ["x", "y"], "y": ["z"]})
+    assert numbers == {
+        "top": ("A01",),
+        "x": ("A01.050",),
+        "y": ("A01.100",),
+        "z": ("A01.100.050",),
+    }
+
+
+def test_two_parents_give_a_tree_number_below_each() -> None:
+    numbers = tree_numbers(
+        {"A": "plants", "B": "harms"},
+        {"plants": ["rust"], "harms": ["mould", "rust"], "rust": ["x"]},
+    )
+    assert numbers["rust"] == ("A01.050", "B01.100")
+    assert numbers["x"] == ("A01.050.050", "B01.100.050")
+
+
+def test_many_children_still_fit_three_digits() -> None:
+    children = [f"c{number}" for number in range(300)]
+    numbers = tree_numbers({"A": "top"}, {"top": children})
+    places = [numbers[child][0] for child in children]
+    assert places == sorted(set(places))
+    assert all(len(place) == len("A01.000") for place in places)

@@ -17,20 +17,20 @@ Make = Callable[..., Evaluation]
 def make() -> Make:
     """An evaluation from lists of columns."""
 
-    def made(
+    def build(
         gold: list[list[int]], predicted: list[list[int]], width: int = 8, **rest: Any
     ) -> Evaluation:
         matrix = Ranking.from_lists(gold).matrix(width)
         return Evaluation(matrix, Ranking.from_lists(predicted), **rest)
 
-    return made
+    return build
 
 
 @pytest.fixture
 def random_evaluation() -> Callable[..., Evaluation]:
     """Many documents with random labels; gold and a third of the predictions agree."""
 
-    def made(seed: int = 0, documents: int = 200, width: int = 50, **rest: Any) -> Evaluation:
+    def build(seed: int = 0, documents: int = 200, width: int = 50, **rest: Any) -> Evaluation:
         rng = np.random.default_rng(seed)
         gold: npt.NDArray[np.bool_] = rng.random((documents, width)) < 0.1
         scores = rng.random((documents, width)) + gold * 0.5
@@ -40,4 +40,4 @@ def random_evaluation() -> Callable[..., Evaluation]:
         matrix = Ranking.from_lists([np.flatnonzero(row).tolist() for row in gold]).matrix(width)
         return Evaluation(matrix, Ranking.from_lists(predicted), **rest)
 
-    return made
+    return build

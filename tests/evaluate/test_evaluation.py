@@ -13,12 +13,12 @@ Make = Callable[..., Evaluation]
 
 
 def test_counts_by_document_and_label(make: Make) -> None:
-    made = make([[0, 1, 2], [3], []], [[2, 5], [3], [1]])
-    counts = made.document_counts
+    evaluation = make([[0, 1, 2], [3], []], [[2, 5], [3], [1]])
+    counts = evaluation.document_counts
     assert counts.correct.tolist() == [1, 1, 0]
     assert counts.predicted.tolist() == [2, 1, 1]
     assert counts.gold.tolist() == [3, 1, 0]
-    counts = made.label_counts
+    counts = evaluation.label_counts
     assert counts.correct.tolist() == [0, 0, 1, 1, 0, 0, 0, 0]
     assert counts.predicted.tolist() == [0, 1, 1, 1, 0, 1, 0, 0]
     assert counts.gold.tolist() == [1, 1, 1, 1, 0, 0, 0, 0]
@@ -29,9 +29,9 @@ def test_gold_is_read_as_zeros_and_ones() -> None:
 
     # Unsorted, one entry twice, one stored zero.
     gold = csr_matrix(([2.0, 1.0, 1.0, 0.0], [3, 1, 1, 0], [0, 4]), shape=(1, 4))
-    made = Evaluation(gold, Ranking.from_lists([[0, 3]]))
-    assert made.gold.toarray().tolist() == [[0, 1, 0, 1]]
-    assert made.predicted_hits.tolist() == [False, True]
+    evaluation = Evaluation(gold, Ranking.from_lists([[0, 3]]))
+    assert evaluation.gold.toarray().tolist() == [[0, 1, 0, 1]]
+    assert evaluation.predicted_hits.tolist() == [False, True]
     assert gold.nnz == 4
 
 
@@ -40,8 +40,10 @@ def test_no_gold_at_all_has_no_hits(make: Make) -> None:
 
 
 def test_documents_are_taken_in_order_and_repeatedly(make: Make) -> None:
-    made = make([[0], [1, 2], [3]], [[0], [2, 5], []], ranked=Ranking.from_lists([[0], [2], [3]]))
-    taken = made.taken(np.array([1, 1, 0]))
+    evaluation = make(
+        [[0], [1, 2], [3]], [[0], [2, 5], []], ranked=Ranking.from_lists([[0], [2], [3]])
+    )
+    taken = evaluation.taken(np.array([1, 1, 0]))
     assert taken.document_counts.predicted.tolist() == [2, 2, 1]
     assert taken.document_counts.gold.tolist() == [2, 2, 1]
     assert taken.predicted.columns.tolist() == [2, 5, 2, 5, 0]
@@ -49,9 +51,11 @@ def test_documents_are_taken_in_order_and_repeatedly(make: Make) -> None:
 
 
 def test_restriction_drops_documents_without_such_labels(make: Make) -> None:
-    made = make([[0, 1], [5], [6]], [[0, 5], [6], [0]], ranked=Ranking.from_lists([[5, 0], [], []]))
+    evaluation = make(
+        [[0, 1], [5], [6]], [[0, 5], [6], [0]], ranked=Ranking.from_lists([[5, 0], [], []])
+    )
     mask = np.arange(8) < 5
-    restricted = made.restricted(mask)
+    restricted = evaluation.restricted(mask)
     assert restricted.documents == 2
     assert restricted.document_counts.gold.tolist() == [2, 0]
     assert restricted.document_counts.predicted.tolist() == [1, 1]
@@ -82,6 +86,6 @@ def test_frequencies_and_hierarchy_must_fit_the_labels(make: Make) -> None:
 
 
 @pytest.mark.parametrize("name", ["PSP@1", "hF"])
-def test_missing_knowledge_is_named(make: Make, name: str) -> None:
-    with pytest.raises(ConfigError, match="needed; give"):
+def test_missing_input_is_an_error(make: Make, name: str) -> None:
+    with pytest.raises(ConfigError, match="needed; pass"):
         parse_measure(name).value(make([[0]], [[0]]))

@@ -15,8 +15,8 @@ Write = Callable[[str, str | bytes], Path]
 
 
 def test_lines(write: Write) -> None:
-    found = read_label_file(write("a.txt", "12 7 3\n5\n\n7 1\n"))
-    assert [found.ranked(f"#{number}") for number in (1, 2, 3, 4)] == [
+    file = read_label_file(write("a.txt", "12 7 3\n5\n\n7 1\n"))
+    assert [file.ranked(f"#{number}") for number in (1, 2, 3, 4)] == [
         ["12", "7", "3"],
         ["5"],
         [],
@@ -27,9 +27,9 @@ def test_lines(write: Write) -> None:
 def test_tsv_with_and_without_a_header(write: Write) -> None:
     rows = "d1\tRye, Wild\t0.5\nd1\tOats\t2e1\nd2\tOats\t1\nd1\tRye, Wild\t30\n"
     for text in (rows, "pmid\theading\tscore\n" + rows):
-        found = read_label_file(write("a.tsv.gz", gzip.compress(text.encode())))
-        assert found.ranked("d1") == ["Rye, Wild", "Oats"]
-        assert found.ranked("d2") == ["Oats"]
+        file = read_label_file(write("a.tsv.gz", gzip.compress(text.encode())))
+        assert file.ranked("d1") == ["Rye, Wild", "Oats"]
+        assert file.ranked("d2") == ["Oats"]
     with pytest.raises(DamagedFileError, match="line 2 is not"):
         read_label_file(write("b.tsv", "d1\tOats\t1\nd1\tOats\n"))
 
@@ -38,10 +38,8 @@ def test_tsv_with_and_without_a_header(write: Write) -> None:
     "text", ["\n1 2\n", "a  b\nc\n", "Käse a/b\n", "http://v/1 http://v#2\r\n\r\nD3\r\n"]
 )
 def test_lines_of_all_kinds(write: Write, text: str) -> None:
-    found = read_label_file(write("a.txt", text))
-    assert [found.ranked(one) for one in found.labels] == [
-        line.split() for line in text.splitlines()
-    ]
+    file = read_label_file(write("a.txt", text))
+    assert [file.ranked(one) for one in file.labels] == [line.split() for line in text.splitlines()]
 
 
 def test_numbers_of_all_kinds(write: Write) -> None:
@@ -53,23 +51,23 @@ def test_numbers_of_all_kinds(write: Write) -> None:
 
 
 def test_pairs_of_id_and_label(write: Write) -> None:
-    found = read_label_file(write("a.tsv", "d2\tRye, Wild\nd1\tB\nd2\tA\n"))
-    assert [found.ranked(one) for one in ("d1", "d2")] == [["B"], ["Rye, Wild", "A"]]
+    file = read_label_file(write("a.tsv", "d2\tRye, Wild\nd1\tB\nd2\tA\n"))
+    assert [file.ranked(one) for one in ("d1", "d2")] == [["B"], ["Rye, Wild", "A"]]
     spaced = read_label_file(write("c.tsv", "doc 1\tHeart Failure\ndoc 2\tRye\n"))
     assert spaced.ranked("doc 1") == ["Heart Failure"]
     with pytest.raises(DamagedFileError, match="line 2 is not `id<TAB>label`"):
         read_label_file(write("b.tsv", "d2\tRye\nd1\n"))
 
 
-def test_annifs_corpora_are_no_pairs(write: Write) -> None:
+def test_annifs_corpora_are_not_pairs(write: Write) -> None:
     for text in ("Alpha\t\nBeta\t<u1>\n", "Alpha\tu1\nBeta gamma\t<u1>\n"):
         assert not read_label_file(write("a.tsv", text)).has_ids
     unbracketed = "A text\thttp://v/1 http://v/2\n"
-    found = read_label_file(write("b.tsv", unbracketed))
-    assert [found.ranked(one) for one in found.labels] == [["http://v/1", "http://v/2"]]
+    file = read_label_file(write("b.tsv", unbracketed))
+    assert [file.ranked(one) for one in file.labels] == [["http://v/1", "http://v/2"]]
 
 
-def test_a_bad_number_is_no_header(write: Write) -> None:
+def test_a_bad_number_is_not_a_header(write: Write) -> None:
     for score in ("nan", "inf", "1e400"):
         with pytest.raises(DamagedFileError, match="line 1 is not"):
             read_label_file(write("a.tsv", f"d1\tA\t{score}\nd1\tB\t1\n"))
@@ -79,8 +77,8 @@ def test_a_bad_number_is_no_header(write: Write) -> None:
 
 def test_brackets_and_quotes(write: Write) -> None:
     rows = 'id\tlabel\tname\nd1\t<u1>\t"Quoted\nd2\t<u2>\tNot\nd3\tu3\t"End"\n'
-    found = read_label_file(write("a.tsv", rows))
-    assert [found.ranked(one) for one in ("d1", "d2", "d3")] == [["u1"], ["u2"], ["u3"]]
+    file = read_label_file(write("a.tsv", rows))
+    assert [file.ranked(one) for one in ("d1", "d2", "d3")] == [["u1"], ["u2"], ["u3"]]
     assert read_label_file(write("b.tsv", "d1\t<u1>\t0.5\n")).ranked("d1") == ["u1"]
     unclosed = 'id,label\nd1,"V1\n' + "d2,V2\n" * 30_000
     for text in (unclosed, "id,label,score\nd1,V1,1\n2,,0.3\n"):
@@ -93,7 +91,7 @@ def test_a_file_without_a_record_that_can_be_read(write: Write) -> None:
         read_label_file(write("a.jsonl", '{"username": "x"}\n'))
 
 
-def test_headers_are_believed(write: Write) -> None:
+def test_headers_decide_the_format(write: Write) -> None:
     turned = read_label_file(write("a.tsv", "label\tid\tscore\nA\td1\t0.5\n"))
     assert turned.ranked("d1") == ["A"]
     ranked = read_label_file(write("b.tsv", "id\tlabel\trank\nd1\tB\t2\nd1\tA\t1\n"))
@@ -102,8 +100,8 @@ def test_headers_are_believed(write: Write) -> None:
 
 def test_repeated_documents_are_counted(write: Write) -> None:
     records = ('{"id": "d1", "title": "x", "labels": ["A"]}\n', '{"id": "d1", "labels": ["B"]}\n')
-    found = read_label_file(write("a.jsonl", records[0] + records[0].replace("A", "C")))
-    assert (found.repeated, found.ranked("d1")) == (1, ["C"])
+    file = read_label_file(write("a.jsonl", records[0] + records[0].replace("A", "C")))
+    assert (file.repeated, file.ranked("d1")) == (1, ["C"])
     assert read_label_file(write("b.jsonl", records[1] * 3)).repeated == 2
 
 
@@ -111,9 +109,9 @@ def test_tables(write: Write) -> None:
     ours = (
         'id,rank,label,name,score\nd1,1,V1,"Rye, Wild",0.5\nd1,2,V2,Oats,0.75\n\nd2,1,V2,Oats,1\n'
     )
-    found = read_label_file(write("a.csv", ours))
-    assert [found.ranked(one) for one in ("d1", "d2")] == [["V2", "V1"], ["V2"]]
-    assert found.names == {"V1": "Rye, Wild", "V2": "Oats"}
+    file = read_label_file(write("a.csv", ours))
+    assert [file.ranked(one) for one in ("d1", "d2")] == [["V2", "V1"], ["V2"]]
+    assert file.names == {"V1": "Rye, Wild", "V2": "Oats"}
     unscored = read_label_file(write("b.tsv", "pmid\theading\nd1\tRye\nd1\tOats\n"))
     assert unscored.ranked("d1") == ["Rye", "Oats"]
     semicolons = read_label_file(write("c.csv", "URI;Document_ID\nV1;d1\n"))
@@ -123,7 +121,7 @@ def test_tables(write: Write) -> None:
             read_label_file(write("b.csv", f"id,label,score\nd1,V1,1\n{row}\n"))
 
 
-def test_a_corpus_with_a_header_is_no_list_of_predictions(write: Write) -> None:
+def test_a_corpus_with_a_header_is_not_a_list_of_predictions(write: Write) -> None:
     two = read_label_file(write("a.tsv", "title\tlabels\nRye\tV1|V2\n"))
     assert [two.ranked(one) for one in two.labels] == [["V1", "V2"]]
     three = read_label_file(write("b.tsv", "id\ttitle\tlabels\nd1\tRye\t17\n"))
@@ -132,9 +130,9 @@ def test_a_corpus_with_a_header_is_no_list_of_predictions(write: Write) -> None:
 
 def test_corpora(write: Write, tmp_path: Path) -> None:
     corpus = write("c.jsonl", '{"id": "d1", "title": "x", "labels": ["V3", "V1"]}\n')
-    found = read_label_file(corpus)
-    assert found.ranked("d1") == ["V3", "V1"]
-    assert found.has_ids
+    file = read_label_file(corpus)
+    assert file.ranked("d1") == ["V3", "V1"]
+    assert file.has_ids
     annif = read_label_file(write("c.tsv", "Rye and oats\t<V3> <V1>\nOats\t<V1>\n"))
     assert not annif.has_ids
     assert [annif.ranked(one) for one in annif.labels] == [["V3", "V1"], ["V1"]]
@@ -150,9 +148,9 @@ def test_npz(tmp_path: Path) -> None:
     from scipy.sparse import csr_matrix, save_npz
 
     save_npz(tmp_path / "m.npz", csr_matrix(np.array([[0, 0.5, 0.9], [0, 0, 0]])))
-    found = read_label_file(tmp_path / "m.npz")
-    assert (found.ranked("#1"), found.ranked("#2")) == (["2", "1"], [])
-    assert (found.has_ids, found.width) == (False, 3)
+    file = read_label_file(tmp_path / "m.npz")
+    assert (file.ranked("#1"), file.ranked("#2")) == (["2", "1"], [])
+    assert (file.has_ids, file.width) == (False, 3)
 
 
 def test_npz_with_ids(tmp_path: Path) -> None:
@@ -168,26 +166,26 @@ def test_npz_with_ids(tmp_path: Path) -> None:
         "documents": np.array(["d1", "d2"]),
     }
     np.savez(tmp_path / "m.npz", **arrays, labels=np.array(["V1", "V2", "V3"]))
-    found = read_label_file(tmp_path / "m.npz")
-    assert (found.ranked("d1"), found.ranked("d2")) == (["V3", "V2"], [])
-    assert (found.has_ids, found.width) == (True, None)
+    file = read_label_file(tmp_path / "m.npz")
+    assert (file.ranked("d1"), file.ranked("d2")) == (["V3", "V2"], [])
+    assert (file.has_ids, file.width) == (True, None)
     np.savez(tmp_path / "m.npz", **arrays, labels=np.array(["V1"]))
-    with pytest.raises(DamagedFileError, match="names of 1 columns, of which it has 3"):
+    with pytest.raises(DamagedFileError, match=r"number of columns \(3\) differs .* names \(1\)"):
         read_label_file(tmp_path / "m.npz")
 
 
-def test_what_cannot_be_read(write: Write, tmp_path: Path) -> None:
+def test_unreadable_files(write: Write, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file"):
         read_label_file(tmp_path / "nothing")
     with pytest.raises(FormatError, match="neither labels nor a corpus"):
         read_label_file(write("a.txt", "What is this? (nothing)"))
-    with pytest.raises(DamagedFileError, match="no sparse matrix"):
+    with pytest.raises(DamagedFileError, match="not a sparse matrix"):
         read_label_file(write("a.npz", "nonsense"))
-    with pytest.raises(DamagedFileError, match="no sparse matrix"):
+    with pytest.raises(DamagedFileError, match="not a sparse matrix"):
         read_label_file(write("b.npz", ""))
     np.savez(tmp_path / "c.npz", data=np.arange(4))
     cut = (tmp_path / "c.npz").read_bytes()[:-30]
-    with pytest.raises(DamagedFileError, match="no sparse matrix"):
+    with pytest.raises(DamagedFileError, match="not a sparse matrix"):
         read_label_file(write("d.npz", cut))
     np.savez(
         tmp_path / "n.npz",
@@ -197,11 +195,11 @@ def test_what_cannot_be_read(write: Write, tmp_path: Path) -> None:
         indices=np.array([0]),
         indptr=np.array([0, 1]),
     )
-    with pytest.raises(DamagedFileError, match="no finite number"):
+    with pytest.raises(DamagedFileError, match="not a finite number"):
         read_label_file(tmp_path / "n.npz")
     np.save(tmp_path / "e.npy", np.arange(4))
-    with pytest.raises(DamagedFileError, match="no sparse matrix"):
+    with pytest.raises(DamagedFileError, match="not a sparse matrix"):
         read_label_file((tmp_path / "e.npy").rename(tmp_path / "e.npz"))
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(InputError, match="pipe is read only once"):
+    with pytest.raises(InputError, match="not a regular file"):
         read_label_file(tmp_path / "pipe")

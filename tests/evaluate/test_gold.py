@@ -17,7 +17,7 @@ def test_unknown_labels_get_columns_behind_the_vocabulary(vocabulary: Vocabulary
 
 
 def test_columns_behind_the_vocabulary_have_only_the_root_above(vocabulary: Vocabulary) -> None:
-    found = hierarchy_of(vocabulary, 7)
-    assert found.labels == 7
-    assert found.above(1) == [0]
-    assert found.above(0) == found.above(6) == [found.root]
+    hierarchy = hierarchy_of(vocabulary, 7)
+    assert hierarchy.labels == 7
+    assert hierarchy.above(1) == [0]
+    assert hierarchy.above(0) == hierarchy.above(6) == [hierarchy.root]

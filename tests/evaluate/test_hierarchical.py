@@ -16,23 +16,23 @@ def value(name: str, evaluation: Evaluation) -> float:
 
 
 def test_a_sibling_gets_credit_for_the_ancestors(make: Make) -> None:
-    made = make([[5]], [[6]], hierarchy=CHAIN)
+    evaluation = make([[5]], [[6]], hierarchy=CHAIN)
     # 4 to 0 are five levels; the root is a sixth.
-    assert value("hP", made) == pytest.approx(5 / 6)
-    assert value("hP(distance=5)", made) == pytest.approx(6 / 7)
-    assert value("hP(distance=0)", made) == pytest.approx(1 / 2)
+    assert value("hP", evaluation) == pytest.approx(5 / 6)
+    assert value("hP(distance=5)", evaluation) == pytest.approx(6 / 7)
+    assert value("hP(distance=0)", evaluation) == pytest.approx(1 / 2)
 
 
 def test_unrelated_labels_share_the_root(make: Make) -> None:
-    made = make([[0]], [[7]], hierarchy=CHAIN)
-    assert value("hF", made) == 0.5
+    evaluation = make([[0]], [[7]], hierarchy=CHAIN)
+    assert value("hF", evaluation) == 0.5
 
 
 def test_precision_and_recall_differ_with_depth(make: Make) -> None:
-    made = make([[3], [7]], [[1], [7]], hierarchy=CHAIN)
-    assert value("hP", made) == 1
-    assert value("hR", made) == pytest.approx((3 / 5 + 1) / 2)
-    assert value("hF", made) == pytest.approx((6 / 8 + 1) / 2)
+    evaluation = make([[3], [7]], [[1], [7]], hierarchy=CHAIN)
+    assert value("hP", evaluation) == 1
+    assert value("hR", evaluation) == pytest.approx((3 / 5 + 1) / 2)
+    assert value("hF", evaluation) == pytest.approx((6 / 8 + 1) / 2)
 
 
 def test_no_labels_count_as_zero(make: Make) -> None:

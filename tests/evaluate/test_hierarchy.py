@@ -6,30 +6,30 @@ PAIRS = [(0, 1), (1, 2), (0, 3), (3, 4), (4, 2), (9, 3)]
 
 
 def test_parentless_nodes_stand_under_the_root() -> None:
-    made = Hierarchy.from_pairs(PAIRS, 6)
-    assert made.root == 10
-    assert made.above(0) == made.above(5) == made.above(9) == [10]
-    assert sorted(made.above(3)) == [0, 9]
-    assert made.above(made.root) == []
+    hierarchy = Hierarchy.from_pairs(PAIRS, 6)
+    assert hierarchy.root == 10
+    assert hierarchy.above(0) == hierarchy.above(5) == hierarchy.above(9) == [10]
+    assert sorted(hierarchy.above(3)) == [0, 9]
+    assert hierarchy.above(hierarchy.root) == []
 
 
 def test_distances_are_shortest_and_end_at_the_level() -> None:
-    made = Hierarchy.from_pairs(PAIRS, 6)
-    assert made.distances(2, 0) == {2: 0}
-    assert made.distances(2, 1) == {2: 0, 1: 1, 4: 1}
-    assert made.distances(2, 99) == {2: 0, 1: 1, 4: 1, 0: 2, 3: 2, 10: 3, 9: 3}
+    hierarchy = Hierarchy.from_pairs(PAIRS, 6)
+    assert hierarchy.distances(2, 0) == {2: 0}
+    assert hierarchy.distances(2, 1) == {2: 0, 1: 1, 4: 1}
+    assert hierarchy.distances(2, 99) == {2: 0, 1: 1, 4: 1, 0: 2, 3: 2, 10: 3, 9: 3}
 
 
 def test_edges_that_occur_twice_count_once() -> None:
-    made = Hierarchy.from_pairs([*PAIRS, *PAIRS], 6)
-    assert made.parents.tolist() == Hierarchy.from_pairs(PAIRS, 6).parents.tolist()
+    hierarchy = Hierarchy.from_pairs([*PAIRS, *PAIRS], 6)
+    assert hierarchy.parents.tolist() == Hierarchy.from_pairs(PAIRS, 6).parents.tolist()
 
 
 def test_no_pairs_leave_all_under_the_root() -> None:
-    made = Hierarchy.from_pairs([], 3)
-    assert [made.above(label) for label in range(3)] == [[3], [3], [3]]
+    hierarchy = Hierarchy.from_pairs([], 3)
+    assert [hierarchy.above(label) for label in range(3)] == [[3], [3], [3]]
 
 
 def test_a_loop_ends() -> None:
-    made = Hierarchy.from_pairs([(0, 1), (1, 0), (1, 2)], 3)
-    assert made.distances(2, 1000) == {2: 0, 1: 1, 0: 2}
+    hierarchy = Hierarchy.from_pairs([(0, 1), (1, 0), (1, 2)], 3)
+    assert hierarchy.distances(2, 1000) == {2: 0, 1: 1, 0: 2}

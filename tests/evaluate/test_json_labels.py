@@ -34,11 +34,11 @@ def as_lines(records: list[dict[str, Any]]) -> str:
     "text", [as_lines(OURS), json.dumps(OURS), json.dumps(OURS, indent=2)], ids=range(3)
 )
 def test_our_own(write: Write, text: str) -> None:
-    found = read_label_file(write("a.json", text))
-    assert [found.ranked(one) for one in ("d1", "d2")] == [["V2", "V1"], []]
-    assert list(found.labels) == ["d1", "d2"]
-    assert found.names == {"V1": "Oats", "V2": "Rye"}
-    assert found.has_ids
+    file = read_label_file(write("a.json", text))
+    assert [file.ranked(one) for one in ("d1", "d2")] == [["V2", "V1"], []]
+    assert list(file.labels) == ["d1", "d2"]
+    assert file.names == {"V1": "Oats", "V2": "Rye"}
+    assert file.has_ids
 
 
 def test_annifs_results(write: Write) -> None:
@@ -48,13 +48,13 @@ def test_annifs_results(write: Write) -> None:
     ]
     # The text may be longer than what is looked at to recognise a format.
     long = {"text": "rye " * 30_000, "subjects": [{"uri": "http://v/9"}], "results": results}
-    found = read_label_file(write("a.jsonl", as_lines([long, {"results": results[:1]}])))
-    assert [found.ranked(one) for one in ("#1", "#2")] == [
+    file = read_label_file(write("a.jsonl", as_lines([long, {"results": results[:1]}])))
+    assert [file.ranked(one) for one in ("#1", "#2")] == [
         ["http://v/2", "http://v/1"],
         ["http://v/1"],
     ]
-    assert found.names == {"http://v/1": "Oats", "http://v/2": "Rye"}
-    assert not found.has_ids
+    assert file.names == {"http://v/1": "Oats", "http://v/2": "Rye"}
+    assert not file.has_ids
     named = read_label_file(write("b.jsonl", as_lines([{"document_id": "d1", "results": results}])))
     assert list(named.labels) == ["d1"]
     assert named.has_ids
@@ -64,16 +64,16 @@ def test_a_submission(write: Write) -> None:
     documents = [{"labels": ["D2", "D1"], "pmid": 12}, {"labels": [], "pmid": "13"}]
     for indent in (None, 1):
         text = json.dumps({"documents": documents}, indent=indent)
-        found = read_label_file(write("a.json", text))
-        assert [found.ranked(one) for one in ("12", "13")] == [["D2", "D1"], []]
+        file = read_label_file(write("a.json", text))
+        assert [file.ranked(one) for one in ("12", "13")] == [["D2", "D1"], []]
 
 
 def test_a_submission_that_names_its_sender(write: Write) -> None:
     documents = [{"pmid": 12, "labels": ["D2", "D1"]}]
     sent = {"username": "me", "password": "", "system": "knn 1", "documents": documents}
     for indent in (None, 1):
-        found = read_label_file(write("a.json", json.dumps(sent, indent=indent)))
-        assert found.ranked("12") == ["D2", "D1"]
+        file = read_label_file(write("a.json", json.dumps(sent, indent=indent)))
+        assert file.ranked("12") == ["D2", "D1"]
 
 
 def test_a_submission_that_breaks_off(write: Write) -> None:
@@ -91,9 +91,9 @@ def test_a_text_called_results_is_a_text(write: Write) -> None:
 
 def test_records_of_which_some_have_ids(write: Write) -> None:
     records = [{"id": "", "labels": ["A"]}, {"id": "d2", "labels": None, "meshMajor": ["B"]}]
-    found = read_label_file(write("a.jsonl", as_lines(records)))
-    assert [found.ranked(one) for one in ("#1", "d2")] == [["A"], ["B"]]
-    assert found.has_ids
+    file = read_label_file(write("a.jsonl", as_lines(records)))
+    assert [file.ranked(one) for one in ("#1", "d2")] == [["A"], ["B"]]
+    assert file.has_ids
 
 
 @pytest.mark.parametrize(
@@ -107,16 +107,16 @@ def test_records_of_which_some_have_ids(write: Write) -> None:
     ],
 )
 def test_labels_alone(write: Write, given: dict[str, Any]) -> None:
-    found = read_label_file(write("a.jsonl", as_lines([{"id": "d1", **given}])))
-    assert found.ranked("d1") == ["Rye", "Oats"]
-    assert found.names in ({}, {"Rye": "N"})
+    file = read_label_file(write("a.jsonl", as_lines([{"id": "d1", **given}])))
+    assert file.ranked("d1") == ["Rye", "Oats"]
+    assert file.names in ({}, {"Rye": "N"})
 
 
 def test_a_corpus_is_left_to_its_reader(write: Write) -> None:
     article = {"pmid": "12", "title": "Rye", "abstractText": "Bread.", "meshMajor": ["Rye"]}
     for key in ("articles", "documents"):
-        found = read_label_file(write("a.json", json.dumps({key: [article]})))
-        assert found.ranked("12") == ["Rye"]
+        file = read_label_file(write("a.json", json.dumps({key: [article]})))
+        assert file.ranked("12") == ["Rye"]
     lines = '{"id": broken\n{"id": "d1", "title": "Rye", "labels": ["V1"]}\n'
     assert read_label_file(write("b.jsonl", lines)).ranked("d1") == ["V1"]
 
@@ -126,7 +126,7 @@ def test_a_corpus_is_left_to_its_reader(write: Write) -> None:
     ['{"id": "d2"}', '{"id": "d2", "suggestions": [{"id": "V1"}]}', "{", "7", '{"results": 5}'],
 )
 def test_damage(write: Write, line: str) -> None:
-    with pytest.raises(DamagedFileError, match=r"a\.jsonl: line 3 is no list of suggestions"):
+    with pytest.raises(DamagedFileError, match=r"a\.jsonl: line 3 is not a list of suggestions"):
         read_label_file(write("a.jsonl", as_lines(OURS) + line + "\n"))
 
 

@@ -37,7 +37,7 @@ def test_each_label_goes_to_the_nearest_of_the_other_side() -> None:
 
 
 def test_a_label_without_a_near_one_draws_the_other_side_up() -> None:
-    # 3 is found, and needs no path of its own; 6 has nothing nearer than 3, by way of 0.
+    # 3 is predicted and needs no path of its own; 6 has nothing nearer than 3, by way of 0.
     assert graphs({3, 6}, {3}) == ({3, 6, 2, 0}, {3, 1, 0})
 
 
@@ -72,7 +72,7 @@ def test_an_ancestor_that_another_label_needs_is_enough() -> None:
 
 
 def test_a_side_that_is_nearest_elsewhere_sends_one_label() -> None:
-    # 3 and 4 are found; 6 has nothing nearer than either of them, by way of 0.
+    # 3 and 4 are predicted; 6 has nothing nearer than either of them, by way of 0.
     assert graphs({3, 4, 6}, {3, 4}) == ({3, 4, 6, 2, 0}, {3, 4, 1, 0})
 
 
@@ -85,10 +85,10 @@ def test_of_equals_the_lowest_number_is_taken() -> None:
 
 
 def test_values(make: Make) -> None:
-    made = make([[3, 7], [3, 6]], [[4, 6], [3]], width=9, hierarchy=TREE)
-    assert parse_measure("LCA-P").value(made) == pytest.approx((2 / 4 + 2 / 3) / 2)
-    assert parse_measure("LCA-R").value(made) == pytest.approx((2 / 5 + 2 / 4) / 2)
-    assert parse_measure("LCA-F").value(made) == pytest.approx((4 / 9 + 4 / 7) / 2)
+    evaluation = make([[3, 7], [3, 6]], [[4, 6], [3]], width=9, hierarchy=TREE)
+    assert parse_measure("LCA-P").value(evaluation) == pytest.approx((2 / 4 + 2 / 3) / 2)
+    assert parse_measure("LCA-R").value(evaluation) == pytest.approx((2 / 5 + 2 / 4) / 2)
+    assert parse_measure("LCA-F").value(evaluation) == pytest.approx((4 / 9 + 4 / 7) / 2)
     nothing = make([[3], []], [[], [3]], width=9, hierarchy=TREE)
     assert [parse_measure(name).value(nothing) for name in ("LCA-P", "LCA-R", "LCA-F")] == [0, 0, 0]
 

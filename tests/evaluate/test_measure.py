@@ -41,16 +41,16 @@ def test_parameters_include_defaults() -> None:
     [
         ("mif", "did you mean MiF"),
         ("NDCG@10", r"nDCG@k"),
-        ("xyzzy", "known are MiP"),
-        ("", "known are MiP"),
+        ("xyzzy", "known: MiP"),
+        ("", "known: MiP"),
         ("P", "needs a depth of at least 1: P@5"),
         ("P@0", "needs a depth of at least 1"),
         ("P@-1", "unknown measure"),
         ("MiF@5", "takes no depth"),
         ("MiF(A=1)", "no parameter 'A'"),
-        ("PSP(A=much)@5", "'much' is no number from 0 up for A"),
-        ("hF(distance=-1)", "no number from 0 up for distance"),
-        ("hF(distance=inf)", "no number from 0 up for distance"),
+        ("PSP(A=much)@5", "A must be a number of at least 0, not 'much'"),
+        ("hF(distance=-1)", "distance must be a number of at least 0"),
+        ("hF(distance=inf)", "distance must be a number of at least 0"),
     ],
 )
 def test_a_bad_name_says_what_to_write(name: str, message: str) -> None:
@@ -59,7 +59,7 @@ def test_a_bad_name_says_what_to_write(name: str, message: str) -> None:
 
 
 def test_a_name_cannot_be_taken_twice() -> None:
-    with pytest.raises(ValueError, match="registered already"):
+    with pytest.raises(ValueError, match="already registered"):
         register(Family("MiF", "Another.", mean_of_documents))
 
 

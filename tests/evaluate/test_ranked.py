@@ -28,15 +28,15 @@ def test_ndcg_equals_that_of_scikit_learn(
 ) -> None:
     metrics = pytest.importorskip("sklearn.metrics")
     gold = [wanted for wanted, _ in documents]
-    made = Evaluation(
+    evaluation = Evaluation(
         Ranking.from_lists(gold).matrix(WIDTH),
         Ranking.from_lists([order for _, order in documents]),
     )
     scores = np.zeros((len(documents), WIDTH))
     for row, (_, order) in enumerate(documents):
         scores[row, order] = -np.arange(WIDTH)
-    theirs = metrics.ndcg_score(made.gold.toarray(), scores, k=k)
-    assert value(f"nDCG@{k}", made) == pytest.approx(theirs)
+    theirs = metrics.ndcg_score(evaluation.gold.toarray(), scores, k=k)
+    assert value(f"nDCG@{k}", evaluation) == pytest.approx(theirs)
 
 
 @given(
@@ -48,11 +48,11 @@ def test_precision_and_recall_at_k(
 ) -> None:
     gold = [wanted for wanted, _, _ in documents]
     ranked = [order[:length] for _, order, length in documents]
-    made = Evaluation(Ranking.from_lists(gold).matrix(WIDTH), Ranking.from_lists(ranked))
+    evaluation = Evaluation(Ranking.from_lists(gold).matrix(WIDTH), Ranking.from_lists(ranked))
     hits = [len(set(order[:k]) & set(wanted)) for wanted, order in zip(gold, ranked, strict=True)]
-    assert value(f"P@{k}", made) == pytest.approx(np.mean(hits) / k)
-    recalls = [found / len(wanted) for found, wanted in zip(hits, gold, strict=True)]
-    assert value(f"R@{k}", made) == pytest.approx(np.mean(recalls))
+    assert value(f"P@{k}", evaluation) == pytest.approx(np.mean(hits) / k)
+    recalls = [correct / len(labels) for correct, labels in zip(hits, gold, strict=True)]
+    assert value(f"R@{k}", evaluation) == pytest.approx(np.mean(recalls))
 
 
 def test_depth_looks_at_the_ranking_before_the_cut(make: Make) -> None:
@@ -65,47 +65,47 @@ def test_depth_looks_at_the_ranking_before_the_cut(make: Make) -> None:
 
 
 def test_a_document_without_gold_labels_gains_nothing(make: Make) -> None:
-    made = make([[0], []], [[0], [1]])
-    assert value("nDCG@3", made) == value("R@3", made) == 0.5
+    evaluation = make([[0], []], [[0], [1]])
+    assert value("nDCG@3", evaluation) == value("R@3", evaluation) == 0.5
 
 
 FREQUENCIES = np.array([5000, 300, 20, 1, 0, 0, 0, 0])
 
 
 def test_propensities_follow_the_formula(make: Make) -> None:
-    made = make([[0]], [[0]], training_frequencies=FREQUENCIES, training_documents=10000)
+    evaluation = make([[0]], [[0]], training_frequencies=FREQUENCIES, training_documents=10000)
     c = (np.log(10000) - 1) * 2.5**0.55
     propensities = [1 / (1 + c * np.exp(-0.55 * np.log(n + 1.5))) for n in FREQUENCIES]
-    assert 1 / inverse_propensities(made) == pytest.approx(propensities)
+    assert 1 / inverse_propensities(evaluation) == pytest.approx(propensities)
 
 
 def test_propensity_scores_are_sums_over_the_best_sums(make: Make) -> None:
-    made = make(
+    evaluation = make(
         [[0, 2, 3], [1]],
         [[0, 5, 3], [6, 7, 1]],
         training_frequencies=FREQUENCIES,
         training_documents=10000,
     )
-    w = inverse_propensities(made)
+    w = inverse_propensities(evaluation)
     # Two places: the first document has label 0 there, the second nothing.
-    assert value("PSP@2", made) == pytest.approx(w[0] / (w[3] + w[2] + w[1]))
+    assert value("PSP@2", evaluation) == pytest.approx(w[0] / (w[3] + w[2] + w[1]))
     at = 1 / np.log2([2, 3, 4])
     ideal = at.sum()
     gained = (w[0] * at[0] + w[3] * at[2]) / ideal + w[1] * at[2]
     best = (w[3] * at[0] + w[2] * at[1] + w[0] * at[2]) / ideal + w[1] * at[0]
-    assert value("PSnDCG@3", made) == pytest.approx(gained / best)
+    assert value("PSnDCG@3", evaluation) == pytest.approx(gained / best)
 
 
 def test_propensity_scores_of_a_perfect_ranking_are_one(make: Make) -> None:
-    made = make(
+    evaluation = make(
         [[0, 2, 3], [1]],
         [[3, 2, 0], [1]],
         training_frequencies=FREQUENCIES,
         training_documents=10000,
     )
     for k in (1, 2, 5):
-        assert value(f"PSP@{k}", made) == pytest.approx(1)
-        assert value(f"PSnDCG@{k}", made) == pytest.approx(1)
+        assert value(f"PSP@{k}", evaluation) == pytest.approx(1)
+        assert value(f"PSnDCG@{k}", evaluation) == pytest.approx(1)
 
 
 def test_propensity_needs_the_number_of_training_documents(make: Make) -> None:
@@ -115,6 +115,6 @@ def test_propensity_needs_the_number_of_training_documents(make: Make) -> None:
 
 def test_coverage_counts_labels_that_are_found_where_they_belong(make: Make) -> None:
     # 2 is shown too, but to a document that does not have it.
-    made = make([[0, 1], [0, 2], [3]], [[0, 1], [0, 7], [2, 3]])
-    assert value("coverage@1", made) == 0.25
-    assert value("coverage@2", made) == 0.75
+    evaluation = make([[0, 1], [0, 2], [3]], [[0, 1], [0, 7], [2, 3]])
+    assert value("coverage@1", evaluation) == 0.25
+    assert value("coverage@2", evaluation) == 0.75

@@ -38,9 +38,9 @@ def test_the_interval_holds_the_value_and_widens_with_confidence(
 
 def test_the_interval_of_a_mean_is_that_of_its_standard_error(good: Evaluation) -> None:
     measure = parse_measure("EBF")
-    found = bootstrap_interval(measure, good, samples=4000)
+    interval = bootstrap_interval(measure, good, samples=4000)
     error = measure.statistics(good).std() / np.sqrt(good.documents)
-    assert found.high - found.low == pytest.approx(2 * 1.96 * error, rel=0.08)
+    assert interval.high - interval.low == pytest.approx(2 * 1.96 * error, rel=0.08)
 
 
 def test_sums_and_recomputation_agree(good: Evaluation) -> None:
@@ -64,9 +64,9 @@ def test_different_systems_differ_and_equal_ones_do_not(
     good: Evaluation, bad: Evaluation, name: str
 ) -> None:
     measure = parse_measure(name)
-    found = paired_test(measure, good, bad, samples=99)
-    assert found.difference == measure.value(good) - measure.value(bad) > 0
-    assert found.p_value == 0.01
+    test = paired_test(measure, good, bad, samples=99)
+    assert test.difference == measure.value(good) - measure.value(bad) > 0
+    assert test.p_value == 0.01
     assert paired_test(measure, bad, good, samples=99).p_value == 0.01
     assert paired_test(measure, good, good, samples=99).p_value == 1
 
@@ -76,17 +76,17 @@ def test_the_p_value_is_that_of_the_sign_flips(make: Make) -> None:
     a = make([[0], [1], [2]], [[0], [1], [2]])
     b = make([[0], [1], [2]], [[5], [5], [5]])
     for name in ("P@1", "MaR"):
-        found = paired_test(parse_measure(name), a, b, samples=2000)
-        assert found.p_value == pytest.approx(0.25, abs=0.04)
+        test = paired_test(parse_measure(name), a, b, samples=2000)
+        assert test.p_value == pytest.approx(0.25, abs=0.04)
 
 
 def test_longer_rankings_are_exchanged_too(make: Make) -> None:
     gold = [[0], [1], [2]]
     a = make(gold, [[], [], []], ranked=Ranking.from_lists([[0], [1], [2]]))
     b = make(gold, [[5], [5], [5]])
-    found = paired_test(parse_measure("coverage@1"), a, b, samples=2000)
-    assert found.difference == 1
-    assert found.p_value == pytest.approx(0.25, abs=0.04)
+    test = paired_test(parse_measure("coverage@1"), a, b, samples=2000)
+    assert test.difference == 1
+    assert test.p_value == pytest.approx(0.25, abs=0.04)
 
 
 def test_a_paired_test_needs_the_same_gold_labels(make: Make) -> None:

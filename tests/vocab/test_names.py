@@ -45,8 +45,8 @@ def test_words_turn_at_the_comma_either_way() -> None:
 
 
 def test_a_name_beats_another_concepts_synonym() -> None:
-    found = Vocabulary([Concept("1", {"en": "A"}, {"en": ("B",)}), Concept("2", {"en": "b"})])
-    assert found.resolve("B").column == 1
+    vocabulary = Vocabulary([Concept("1", {"en": "A"}, {"en": ("B",)}), Concept("2", {"en": "b"})])
+    assert vocabulary.resolve("B").column == 1
 
 
 def test_an_ambiguous_name_does_not_fall_through_to_a_synonym() -> None:
@@ -56,24 +56,28 @@ def test_an_ambiguous_name_does_not_fall_through_to_a_synonym() -> None:
 
 
 def test_homonyms_across_languages() -> None:
-    found = Vocabulary([Concept("1", {"en": "Gift"}), Concept("2", {"en": "Poison", "de": "Gift"})])
-    assert found.resolve("Gift").match is Match.AMBIGUOUS
-    assert found.resolve("Gift", language="en").column == 0
-    assert found.resolve("gift", language="de").column == 1
+    vocabulary = Vocabulary(
+        [Concept("1", {"en": "Gift"}), Concept("2", {"en": "Poison", "de": "Gift"})]
+    )
+    assert vocabulary.resolve("Gift").match is Match.AMBIGUOUS
+    assert vocabulary.resolve("Gift", language="en").column == 0
+    assert vocabulary.resolve("gift", language="de").column == 1
 
 
 def test_deprecated_concepts_do_not_block_current_ones() -> None:
     old = Concept("1", {"en": "Malt"}, deprecated=True)
-    found = Vocabulary([old, Concept("2", {"en": "Malt"}), Concept("3", {"en": "Rye"})])
-    assert found.resolve("Malt").column == 1
-    assert found.resolve("1").column == 0
+    vocabulary = Vocabulary([old, Concept("2", {"en": "Malt"}), Concept("3", {"en": "Rye"})])
+    assert vocabulary.resolve("Malt").column == 1
+    assert vocabulary.resolve("1").column == 0
     assert Vocabulary([old]).resolve("malt").column == 0
 
 
 def test_a_name_that_is_also_the_end_of_a_uri() -> None:
-    found = Vocabulary([Concept("http://e.org/1984", {"en": "X"}), Concept("b", {"en": "1984"})])
-    assert found.resolve("1984").column == 1
-    assert found.resolve("http://e.org/1984").column == 0
+    vocabulary = Vocabulary(
+        [Concept("http://e.org/1984", {"en": "X"}), Concept("b", {"en": "1984"})]
+    )
+    assert vocabulary.resolve("1984").column == 1
+    assert vocabulary.resolve("http://e.org/1984").column == 0
 
 
 def test_without_guessing_uris_are_taken_at_their_word(vocabulary: Vocabulary) -> None:
@@ -103,8 +107,8 @@ def test_resolution_never_crashes_and_names_resolve_to_a_bearer(
     vocabulary = Vocabulary(concepts)
     vocabulary.resolve(query)
     for column, (name, _) in enumerate(named):
-        found = vocabulary.resolve(f"id:{column}")
-        assert (found.column, found.match) == (column, Match.ID)
+        resolution = vocabulary.resolve(f"id:{column}")
+        assert (resolution.column, resolution.match) == (column, Match.ID)
         by_name = vocabulary.resolve(name)
         bearers = [i for i, (other, _) in enumerate(named) if name_key(other) == name_key(name)]
         if by_name.match is Match.NAME:

@@ -1,4 +1,4 @@
-"""Documents and the readers and writers of corpora."""
+"""Documents, and readers and writers for corpus files."""
 
 from __future__ import annotations
 

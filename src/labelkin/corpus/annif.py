@@ -11,14 +11,14 @@ from labelkin.corpus.intake import Intake
 from labelkin.corpus.record import generated_id, lift_title
 from labelkin.corpus.source import Source, decode, printable
 
-# How Annif's published corpora part the title from the abstract in one text.
+# Annif's published corpora separate title and abstract with this mark.
 TITLE_MARK = " ¤ "
-# A URI in brackets, which a name with spaces in it may take the place of, or without.
+# A URI with or without angle brackets, or a name (which may hold spaces) in brackets.
 _SUBJECT = re.compile(r"<\S.*?>(?=\s|$)|\S+")
 
 
 def read_annif_tsv(source: Source, intake: Intake) -> Iterator[Document]:
-    """`text<TAB><uri> <uri> …` a line; a title before ` ¤ ` is told from the text."""
+    """Read lines of `text<TAB><uri> <uri> …`; what precedes ` ¤ ` is the title."""
     for number, line in source.lines():
         where = f"line {number}"
         text, tab, uris = line.partition("\t")
@@ -38,10 +38,10 @@ def read_annif_tsv(source: Source, intake: Intake) -> Iterator[Document]:
 
 
 def read_annif_folder(folder: Path, intake: Intake) -> Iterator[Document]:
-    """Each `NAME.txt` with its subjects in `NAME.tsv` (URIs) or `NAME.key` (names).
+    """Read each `NAME.txt` with its subjects in `NAME.tsv` (URIs) or `NAME.key` (names).
 
-    `NAME.json` (document_id, text, metadata, subjects) is read as well. The
-    file's name is the document's id unless the JSON states one.
+    `NAME.json` (document_id, text, metadata, subjects) is read too. The
+    file name is the document's id unless the JSON holds one.
     """
     for path in sorted(folder.iterdir()):
         if path.suffix not in (".txt", ".json"):

@@ -1,9 +1,9 @@
 """BioASQ Task A: `{"articles": [{"pmid", "title", "abstractText", "meshMajor", …}, …]}`.
 
-The published files hold over 20 GB with one article a line. They are read line
-by line, so that a broken article costs that article only. The same JSON laid
-out in another way (pretty-printed, or all on one line) goes through a streaming
-parser, which cannot step over a syntax error. Test sets say `documents` for
+The published files hold over 20 GB with one article per line. They are read line
+by line, so that a broken article costs only that article. JSON in any other
+layout (pretty-printed, or all on one line) goes through a streaming parser,
+which cannot skip a syntax error. Test sets use `documents` instead of
 `articles`; a plain JSON list of records is read too.
 """
 
@@ -24,7 +24,7 @@ _LIST_END = re.compile(r"(?:^|(?<=\}))\s*\]\s*\}?\s*$")
 
 
 def read_bioasq(source: Source, intake: Intake) -> Iterator[Document]:
-    """The articles of a BioASQ file, whatever its layout."""
+    """Read the articles of a BioASQ file in any layout."""
     text = source.head.decode("utf-8", "replace")
     opening = OPENING.match(text)
     key = opening.group("key") if opening else None
@@ -41,7 +41,7 @@ def _read_lines(source: Source, intake: Intake) -> Iterator[Document]:
     for number, line in source.lines():
         text = line.strip()
         if not opened:
-            # What opens the list may stand on lines of its own.
+            # The start of the list may be on lines of its own.
             _, bracket, text = text.partition("[")
             opened = bracket == "["
         try:
@@ -55,15 +55,15 @@ def _read_lines(source: Source, intake: Intake) -> Iterator[Document]:
                 intake.report.skip(source.name, f"line {number}", str(error))
                 continue
         for article in articles:
-            yield from intake.take(_in_english(article), f"line {number}")
+            yield from intake.take(_with_language(article), f"line {number}")
     if not closed:
-        raise DamagedFileError(f"breaks off after line {number}: the list is never closed")
+        raise DamagedFileError(f"truncated after line {number}: the list is never closed")
 
 
 def _articles(text: str) -> list[object]:
     """The articles on one line, with or without commas around them."""
-    found: list[object] = parse_json(f"[{text.strip().strip(',')}]")
-    return found
+    articles: list[object] = parse_json(f"[{text.strip().strip(',')}]")
+    return articles
 
 
 def _read_stream(source: Source, intake: Intake, prefix: str) -> Iterator[Document]:
@@ -74,14 +74,14 @@ def _read_stream(source: Source, intake: Intake, prefix: str) -> Iterator[Docume
         with source.damage_reported(lambda: f"after article {number}"):
             for record in ijson.items(source.stream, prefix, use_float=True):
                 number += 1
-                yield from intake.take(_in_english(record), f"article {number}")
+                yield from intake.take(_with_language(record), f"article {number}")
     except ijson.JSONError as error:
         reason = " ".join(str(error).split())
         raise DamagedFileError(f"broken JSON after article {number}: {reason}") from error
 
 
-def _in_english(record: object) -> object:
-    """A record from PubMed, which gives all texts in English, says so if it does not."""
+def _with_language(record: object) -> object:
+    """The record, marked as English if it comes from PubMed and names no language."""
     if not isinstance(record, dict) or any(record.get(key) for key in LANGUAGE_KEYS):
         return record
     return {**record, "language": "en"} if "pmid" in record or "meshMajor" in record else record

@@ -1,4 +1,4 @@
-"""Corpora: files in any known format, read as one stream of documents."""
+"""Corpus files in any known format, read as one stream of documents."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from labelkin.exceptions import DamagedFileError, FormatError, InputError
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A corpus format by its short name; its reader is imported when it is first used."""
+    """A corpus format by its short name; its reader is imported on first use."""
 
     name: str
     description: str
     reader: str
 
     def read(self, source: Source | Path, intake: Intake) -> Iterator[Document | Deletion]:
-        """The documents of `source`; a folder format takes a path."""
+        """The documents of `source`, which is a path for a folder format."""
         module, function = self.reader.split(":")
         reader = getattr(import_module(f"labelkin.corpus.{module}"), function)
         return cast("Iterator[Document | Deletion]", reader(source, intake))
@@ -38,7 +38,7 @@ FORMATS = {
         Format("bioasq", 'BioASQ Task A JSON: {"articles": […]}', "bioasq:read_bioasq"),
         Format("pubmed", "PubMed/MEDLINE XML: PubmedArticleSet", "pubmed:read_pubmed"),
         Format("jsonl", "JSON Lines: id, title, abstract, labels", "jsonl:read_jsonl"),
-        Format("csv", "CSV with a header row, ours or Annif's", "table:read_csv"),
+        Format("csv", "CSV with a header row, labelkin's or Annif's", "table:read_csv"),
         Format("tsv", "tab-separated with a header row", "table:read_tsv"),
         Format("annif-tsv", "Annif: text<TAB><uri> <uri>", "annif:read_annif_tsv"),
         Format("annif-jsonl", "Annif: document_id, text, subjects", "jsonl:read_annif_jsonl"),
@@ -75,12 +75,12 @@ def recognise(source: Source) -> Format:
     if head.startswith(b"<"):
         raise FormatError(f"{source.name}: XML, but not a PubmedArticleSet")
     raise FormatError(
-        f"{source.name}: no known corpus format; name it with --format ({', '.join(FORMATS)})"
+        f"{source.name}: no known corpus format; set it with --format ({', '.join(FORMATS)})"
     )
 
 
 def recognised(source: Source) -> str | None:
-    """The name of the file's format; None if it is not known."""
+    """The name of the file's format, or None if it is not a known one."""
     try:
         return recognise(source).name
     except FormatError:
@@ -88,13 +88,13 @@ def recognised(source: Source) -> str | None:
 
 
 def _is_header(line: bytes, separator: str) -> bool:
-    """Whether two cells or more are column names; one may be a word of a text."""
+    """Whether two or more cells are column names; a single one may be a word of a text."""
     cells = [cell.strip().strip('"') for cell in line.decode("utf-8", "replace").split(separator)]
     return sum(cell.casefold() in COLUMNS for cell in cells) > 1
 
 
 def files_of(folder: Path) -> list[Path]:
-    """The corpus files of a folder, or the folder itself where it is one of Annif's."""
+    """The corpus files in a folder, or the folder itself if it is an Annif corpus."""
     files = sorted(
         path for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")
     )
@@ -106,7 +106,7 @@ def files_of(folder: Path) -> list[Path]:
 
 
 def _is_annif_json(files: list[Path]) -> bool:
-    """Whether a folder holds a JSON object per document."""
+    """Whether a folder holds one JSON object per document, as Annif writes them."""
     if any(path.suffix != ".json" for path in files):
         return False
     with Source(files[0]) as source:
@@ -114,10 +114,11 @@ def _is_annif_json(files: list[Path]) -> bool:
 
 
 class Corpus:
-    """A stream of documents from files, with an account of what was read.
+    """A stream of documents from files, with a report of what was read.
 
-    Iterate over it as often as you like; `report` speaks of the latest pass.
-    A file that cannot be read, or breaks off, is reported and the next is read.
+    It can be iterated repeatedly; `report` describes the latest pass. A file
+    that is unreadable or truncated is reported, and reading continues with the
+    next one.
     """
 
     def __init__(
@@ -128,7 +129,7 @@ class Corpus:
         self._source: Source | None = None
         self._finished_bytes = 0
         if format_name is not None and format_name not in FORMATS:
-            raise FormatError(f"{format_name!r} is no corpus format; known: {', '.join(FORMATS)}")
+            raise FormatError(f"unknown corpus format {format_name!r}; known: {', '.join(FORMATS)}")
         self._format = FORMATS[format_name] if format_name else None
         if not label_separator:
             raise FormatError("the label separator is empty; give a character such as | or ;")
@@ -138,7 +139,7 @@ class Corpus:
                 raise InputError(f"{printable(path)}: no such file or folder")
             named_folder = format_name == "annif-folder"
             if named_folder and not path.is_dir():
-                raise FormatError(f"{printable(path)}: not a folder, which annif-folder reads")
+                raise FormatError(f"{printable(path)}: not a folder, as annif-folder requires")
             self.paths += files_of(path) if path.is_dir() and not named_folder else [path]
 
     def __iter__(self) -> Iterator[Document | Deletion]:
@@ -156,17 +157,17 @@ class Corpus:
             self._finished_bytes += path.stat().st_size if path.is_file() else 0
 
     def documents(self) -> Iterator[Document]:
-        """The documents alone; deletions only make sense to a collection."""
+        """The documents without the deletions, which only matter to a collection."""
         return (item for item in self if isinstance(item, Document))
 
     @property
     def bytes_read(self) -> int:
-        """Bytes of the files themselves, for progress."""
+        """Bytes read of the (compressed) files, for progress bars."""
         return self._finished_bytes + (self._source.position if self._source else 0)
 
     @property
     def bytes_total(self) -> int:
-        """Size of all files; 0 where standard input is among them."""
+        """Size of all files in bytes; 0 if standard input is among them."""
         if any(str(path) == "-" for path in self.paths):
             return 0
         return sum(path.stat().st_size for path in self.paths if path.is_file())
@@ -199,9 +200,9 @@ class Corpus:
 def read_corpus(
     *paths: str | Path, format: str | None = None, label_separator: str = "|"
 ) -> Corpus:
-    """Open corpus files in any known format; gzipped files are read as they are.
+    """Open corpus files in any known format, gzipped or not.
 
-    The format is recognised by content and extension unless `format` names it.
-    A folder stands for the files in it, or for a corpus if it is one of Annif's.
+    The format is recognised by content and extension unless `format` is given.
+    A folder stands for the files in it, or is one corpus if it is Annif's.
     """
     return Corpus([Path(path) for path in paths], format, label_separator)

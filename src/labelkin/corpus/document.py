@@ -1,4 +1,4 @@
-"""What a corpus is made of: documents, and notices that a document is gone."""
+"""The items of a corpus: documents, and deletions of documents."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A text and, where known, the headings that people gave it.
+    """A text and, where known, the headings assigned to it.
 
     `labels` holds them as the source wrote them (ids, URIs or names); a
-    vocabulary resolves them. `label_names` keeps the name that a source gives
-    beside an id, so that an id the vocabulary lacks still has a chance by name.
+    vocabulary resolves them. `label_names` maps a label to the name that the
+    source gives beside it, so that an id missing from the vocabulary can still
+    be resolved by name.
     """
 
     id: str
@@ -27,7 +28,7 @@ class Document:
 
     @property
     def text(self) -> str:
-        """Title, body and further fields, a line each: what represents the document."""
+        """Title, body and further fields, one per line: the text that is indexed."""
         return "\n".join(part for part in (self.title, self.body, *self.fields.values()) if part)
 
     def cut(self, limit: int) -> Document:
@@ -45,6 +46,6 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """A source's word that a document is withdrawn (PubMed's `DeleteCitation`)."""
+    """A source's notice that a document is withdrawn (PubMed's `DeleteCitation`)."""
 
     id: str

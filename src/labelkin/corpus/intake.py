@@ -1,4 +1,4 @@
-"""Where every reader hands its records in: they become documents or are accounted for."""
+"""Converts the records of all readers to documents and reports those it cannot convert."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from labelkin.corpus.report import ReadReport
 
 
 def parse_json(text: str) -> Any:
-    """The value in `text`, with NaN and infinities as null; RecordError where it is broken."""
+    """Parse `text`, with NaN and infinities as null; RecordError if it is not valid JSON."""
     try:
         return json.loads(text, parse_constant=lambda _: None)
     except RecursionError as error:
@@ -26,8 +26,8 @@ def parse_json(text: str) -> Any:
 class Intake:
     """Turns the records of one source into documents.
 
-    A record that cannot become a document is skipped with a word to the report.
-    `label_separator` parts the labels in one cell of a table.
+    A record that cannot become a document is skipped and reported.
+    `label_separator` separates the labels in one cell of a table.
     """
 
     source_name: str
@@ -37,7 +37,7 @@ class Intake:
     def take(
         self, record: object, where: str, fallback_id: str | None = None
     ) -> Iterator[Document]:
-        """The document that `record` describes, or nothing."""
+        """Yield the document that `record` describes, or nothing if it is skipped."""
         try:
             document = document_from_record(
                 record,
@@ -51,12 +51,12 @@ class Intake:
             yield document
 
     def take_json(self, text: str, where: str) -> Iterator[Document]:
-        """As `take`, for a record that is still JSON text."""
+        """Like `take`, for a record that is still JSON text."""
         for record in self.parse(text, where):
             yield from self.take(record, where)
 
     def parse(self, text: str, where: str) -> Iterator[object]:
-        """The JSON value in `text`; nothing, but a word to the report, where it is broken."""
+        """Yield the JSON value in `text`; broken JSON is reported and yields nothing."""
         try:
             yield parse_json(text)
         except RecordError as error:

@@ -1,4 +1,4 @@
-"""JSON Lines: one record a line, ours or Annif's."""
+"""JSON Lines: one record per line, in labelkin's or Annif's form."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from labelkin.corpus.source import Source
 
 
 def read_jsonl(source: Source, intake: Intake) -> Iterator[Document]:
-    """`{"id", "title", "abstract", "labels": [id|URI|name], "language"?, …}` a line."""
+    """Read lines of `{"id", "title", "abstract", "labels": [id|URI|name], "language"?, …}`."""
     for number, line in source.lines():
         if line.strip():
             yield from intake.take_json(line, f"line {number}")
 
 
 def read_annif_jsonl(source: Source, intake: Intake) -> Iterator[Document]:
-    """`{"document_id"?, "text", "metadata", "subjects": [{"uri", "label"}]}` a line."""
+    """Read lines of `{"document_id"?, "text", "metadata", "subjects": [{"uri", "label"}]}`."""
     for number, line in source.lines():
         where = f"line {number}"
         for record in intake.parse(line, where) if line.strip() else ():

@@ -22,9 +22,9 @@ _YEAR = re.compile(r"\d{4}")
 
 
 def read_pubmed(source: Source, intake: Intake) -> Iterator[Document | Deletion]:
-    """Citations in file order, and a Deletion for each PMID in `DeleteCitation`.
+    """Read citations in file order, and a Deletion for each PMID in `DeleteCitation`.
 
-    Book records (`PubmedBookArticle`) have no MeSH headings; they are reported and left out.
+    Book records (`PubmedBookArticle`) have no MeSH headings; they are skipped and reported.
     """
     for element in stream_elements(source, "MedlineCitation", "DeleteCitation", "BookDocument"):
         if element.tag == "DeleteCitation":
@@ -54,8 +54,8 @@ def _document(citation: _Element) -> Document:
     title = _inner_text(article.find("ArticleTitle"))
     if title in _NO_TITLE:
         title = ""
-    # PubMed gives titles and abstracts in English, whatever the article's own
-    # language is; only the vernacular title is in that.
+    # PubMed has titles and abstracts in English, whatever the article's own
+    # language; only the vernacular title is in the article's language.
     written_in = normalise_language(article.findtext("Language") or "")
     language: str | None = "en"
     body = _abstract(article.find("Abstract"))
@@ -77,14 +77,14 @@ def _document(citation: _Element) -> Document:
 
 
 def _inner_text(element: _Element | None) -> str:
-    """The text inside `element` with its markup (<i>, <sup>, …) taken away."""
+    """The text inside `element` without its markup (<i>, <sup>, …)."""
     if element is None:
         return ""
     return clean_text(" ".join("".join(map(str, element.itertext())).split()))
 
 
 def _abstract(abstract: _Element | None) -> str:
-    """The abstract's sections, each led by its label: `METHODS: …`."""
+    """The abstract's sections, one per line, each with its label: `METHODS: …`."""
     if abstract is None:
         return ""
     sections = []

@@ -1,7 +1,7 @@
-"""From a decoded record (a JSON object, a table row) to a Document.
+"""Converts a decoded record (a JSON object, a table row) to a Document.
 
-The names under which sources keep the same thing are gathered here, once:
-BioASQ says `abstractText` and `meshMajor`, Annif `text` and `subjects`, others
+This module is the one place that knows the key names of the sources: BioASQ
+uses `abstractText` and `meshMajor`, Annif `text` and `subjects`, others
 `abstract` and `labels`.
 """
 
@@ -28,8 +28,8 @@ _LABEL_NAME_KEYS = ("name", "label")
 Note = Callable[[str], None]
 
 
-def _no_note(message: str) -> None:
-    """For callers that do not want to hear of mended labels."""
+def _ignore(message: str) -> None:
+    """The default `note` callback, which drops the message."""
 
 
 class RecordError(ValueError):
@@ -39,11 +39,11 @@ class RecordError(ValueError):
 def generated_id(stem: str, line: int, text: str) -> str:
     """An id for a record of a format that has none.
 
-    The line lets a person find the record; the digest of its text keeps two
-    files of the same name apart. Reading the same file again gives the same id.
+    The line number lets a person find the record; the checksum of its text
+    distinguishes files of the same name. Reading a file again gives the same ids.
     """
-    digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8]
-    return clean_label(f"{stem}:{line}-{digest}")
+    checksum = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8]
+    return clean_label(f"{stem}:{line}-{checksum}")
 
 
 def document_from_record(
@@ -51,18 +51,18 @@ def document_from_record(
     *,
     fallback_id: str | None = None,
     label_separator: str = "|",
-    note: Note = _no_note,
+    note: Note = _ignore,
 ) -> Document:
     """The document that `record` describes; RecordError if it has no id or no text.
 
-    `note` is told of what had to be mended.
+    `note` is called with a message for each value that had to be repaired.
 
-    Keys that are not known here are kept as metadata. The first of several
-    texts (`abstract`, `body`, `text`) is the body; the others and the members
-    of `fields` are further text fields.
+    Unknown keys are kept as metadata. The first of several texts (`abstract`,
+    `body`, `text`) is the body; the others and the members of `fields` are
+    further text fields.
     """
     if not isinstance(record, dict):
-        raise RecordError(f"a {_kind(record)} where a record was expected")
+        raise RecordError(f"{_kind(record)} where a record was expected")
     rest: dict[str, Any] = dict(record)
     identifier = _identifier(_take(rest, ID_KEYS), fallback_id)
     title = _text(_take(rest, TITLE_KEYS), "title")
@@ -88,7 +88,7 @@ def document_from_record(
 
 
 def lift_title(record: dict[str, Any]) -> dict[str, Any]:
-    """Annif's record with a title that its metadata hold moved up to the record."""
+    """An Annif record with the title moved from its metadata to the top level."""
     metadata = record.get("metadata")
     if not isinstance(metadata, dict) or "title" in record or "title" not in metadata:
         return record
@@ -97,15 +97,15 @@ def lift_title(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def labels_of(
-    value: object, separator: str = "|", note: Note = _no_note
+    value: object, separator: str = "|", note: Note = _ignore
 ) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Labels in source order without repeats, and the names that stand beside ids."""
+    """Distinct labels in source order, and the names given beside ids."""
     if value is None:
         return (), {}
     if isinstance(value, str):
         value = value.split(separator)
     if not isinstance(value, list):
-        raise RecordError(f"labels are a {_kind(value)}, not a list")
+        raise RecordError(f"labels are {_kind(value)}, not a list")
     labels: dict[str, None] = {}
     names: dict[str, str] = {}
     for item in value:
@@ -131,7 +131,7 @@ def _one_label(value: object, note: Note) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, str):
-        raise RecordError(f"a label is a {_kind(value)}, not a text")
+        raise RecordError(f"a label is {_kind(value)}, not a string")
     label = strip_brackets(clean_label(value))
     if has_control_characters(value):
         note(f"control characters in a label: {value!r} was read as {label!r}")
@@ -139,12 +139,15 @@ def _one_label(value: object, note: Note) -> str:
 
 
 def strip_brackets(uri: str) -> str:
-    """`<uri>` → `uri`, as Annif writes them."""
+    """Remove the angle brackets that Annif puts around URIs: `<uri>` → `uri`."""
     return uri[1:-1] if uri.startswith("<") and uri.endswith(">") else uri
 
 
 def _take(record: dict[str, Any], keys: Sequence[str]) -> object:
-    """Remove the first of `keys` that has a value; the others stay where they are."""
+    """Remove and return the first of `keys` with a value; the other keys stay in `record`.
+
+    If none has a value, all of them are removed.
+    """
     for key in keys:
         if record.get(key) not in (None, ""):
             return record.pop(key)
@@ -161,7 +164,7 @@ def _identifier(value: object, fallback: str | None) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if value is not None and not isinstance(value, str):
-        raise RecordError(f"the id is a {_kind(value)}, not a text or a whole number")
+        raise RecordError(f"the id is {_kind(value)}, not a string or an integer")
     identifier = clean_label(value or "")
     if not identifier and fallback:
         return clean_label(fallback)
@@ -175,14 +178,14 @@ def _text(value: object, key: str) -> str:
         return ""
     if isinstance(value, str):
         return clean_text(value)
-    raise RecordError(f'"{key}" is a {_kind(value)}, not a text')
+    raise RecordError(f'"{key}" is {_kind(value)}, not a string')
 
 
 def _text_fields(value: object) -> dict[str, str]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise RecordError(f'"fields" is a {_kind(value)}, not an object')
+        raise RecordError(f'"fields" is {_kind(value)}, not an object')
     texts = {clean_label(str(key)): _text(text, str(key)) for key, text in value.items()}
     return {key: text for key, text in texts.items() if key and text}
 
@@ -191,7 +194,7 @@ def _label_names(value: object) -> dict[str, str]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise RecordError(f'"label_names" is a {_kind(value)}, not an object')
+        raise RecordError(f'"label_names" is {_kind(value)}, not an object')
     return {clean_label(str(key)): clean_label(_text(name, "name")) for key, name in value.items()}
 
 
@@ -200,14 +203,14 @@ def _language(value: object, note: Note) -> str | None:
         return None
     language = normalise_language(value) if isinstance(value, str) else None
     if language is None:
-        note(f"{value!r} is not a language code and was left out")
+        note(f"{value!r} is not a language code and was ignored")
     return language
 
 
 def _metadata(rest: dict[str, Any]) -> dict[str, Any]:
     nested = rest.pop("metadata", None)
     if nested is not None and not isinstance(nested, Mapping):
-        raise RecordError(f'"metadata" is a {_kind(nested)}, not an object')
+        raise RecordError(f'"metadata" is {_kind(nested)}, not an object')
     merged = {**rest, **(nested or {})}
     if _deeper_than(_DEEPEST_METADATA, merged):
         raise RecordError("metadata nested too deeply")
@@ -232,8 +235,8 @@ def _deeper_than(limit: int, value: object) -> bool:
     return True
 
 
-_KINDS = {dict: "object", list: "list", str: "text", bool: "true/false", type(None): "null"}
+_KINDS = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", type(None): "null"}
 
 
 def _kind(value: object) -> str:
-    return _KINDS.get(type(value), "number" if isinstance(value, int | float) else "value")
+    return _KINDS.get(type(value), "a number" if isinstance(value, int | float) else "a value")

@@ -1,4 +1,4 @@
-"""The account that a reader gives of what it read and what it could not."""
+"""Counts of what a reader read, skipped and had to repair."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 
 logger = logging.getLogger(__name__)
 
-# A file of the wrong kind must not flood the terminal: the rest is counted.
+# Further problems are only counted, so that a bad file does not flood the terminal.
 SHOWN_PROBLEMS = 20
 
 
 @dataclass
 class ReadReport:
-    """Counts of one pass over a corpus; problems are logged as they come.
+    """Counts of one pass over a corpus; problems are logged as they occur.
 
-    `files_damaged` names the files that broke off, `files_refused` those of
-    which nothing could be read at all.
+    `files_damaged` lists the files that were read in part, `files_refused`
+    those that could not be read at all.
     """
 
     read: int = 0
@@ -29,24 +29,24 @@ class ReadReport:
     problems: int = 0
 
     def skip(self, source: str, where: str, reason: str) -> None:
-        """Count a record that could not be read."""
+        """Count and log a record that cannot be used."""
         self.skipped += 1
         self.note(source, where, f"{reason}; record skipped")
 
     def note(self, source: str, where: str, message: str) -> None:
-        """Tell of something that was mended or is worth knowing."""
+        """Log a problem that did not cost a record, such as a repaired value."""
         self.problems += 1
         level = logging.WARNING if self.problems <= SHOWN_PROBLEMS else logging.DEBUG
         logger.log(level, "%s, %s: %s", source, where, message)
         if self.problems == SHOWN_PROBLEMS:
-            logger.warning("further problems are counted; --verbose shows them all")
+            logger.warning("further problems are only counted; --verbose shows them all")
 
     def damage(self, source: str, reason: str) -> None:
-        """A file broke off; the records before the damage stand."""
+        """Log a truncated or corrupt file; the records before the damage count."""
         self.files_damaged.append(source)
         logger.error("%s: %s", source, reason)
 
     def refuse(self, source: str, reason: str) -> None:
-        """A file of which nothing can be read."""
+        """Log a file that cannot be read at all."""
         self.files_refused.append(source)
         logger.error("%s: %s", source, reason)

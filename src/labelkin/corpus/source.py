@@ -27,7 +27,7 @@ _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
 class _Rewound(io.RawIOBase):
-    """A stream whose first bytes were already read, put back in front."""
+    """A stream with bytes that were already read put back in front."""
 
     def __init__(self, head: bytes, rest: IO[bytes] | gzip.GzipFile) -> None:
         self._head = memoryview(head)
@@ -45,7 +45,7 @@ class _Rewound(io.RawIOBase):
 
 
 def _first_bytes(stream: io.BufferedReader[_Rewound] | gzip.GzipFile) -> bytes:
-    """Up to HEAD_BYTES; where a file is damaged early, what stands before the damage."""
+    """Up to HEAD_BYTES; less if the file is shorter or damaged earlier."""
     head = b""
     try:
         while len(head) < HEAD_BYTES and (chunk := stream.read1(HEAD_BYTES - len(head))):
@@ -57,10 +57,10 @@ def _first_bytes(stream: io.BufferedReader[_Rewound] | gzip.GzipFile) -> bytes:
 
 
 class Source(Closing):
-    """One corpus file: its decompressed bytes, its first bytes for a look, and its position.
+    """One corpus file: its decompressed stream, and `head`, its first bytes.
 
-    `position` and `size` count the file's own (compressed) bytes, so that a
-    progress bar can tell how far a reader is; `size` is 0 where it is unknown.
+    `position` and `size` count the file's own (compressed) bytes, for progress
+    bars; `size` is 0 if it is unknown.
     """
 
     def __init__(self, path: Path) -> None:
@@ -79,11 +79,11 @@ class Source(Closing):
             raise
 
     def _open(self) -> tuple[bytes, io.BufferedReader[_Rewound]]:
-        """The first bytes, and the whole stream with them put back."""
+        """The first bytes, and the whole stream including them."""
         with self.damage_reported("at its start"):
-            mark = self._raw.read(len(_GZIP_MAGIC))
-            whole = io.BufferedReader(_Rewound(mark, self._raw))
-            plain = gzip.GzipFile(fileobj=whole) if mark == _GZIP_MAGIC else whole
+            magic = self._raw.read(len(_GZIP_MAGIC))
+            whole = io.BufferedReader(_Rewound(magic, self._raw))
+            plain = gzip.GzipFile(fileobj=whole) if magic == _GZIP_MAGIC else whole
             head = _first_bytes(plain)
         if head.startswith(_UTF16_MARKS):
             raise FormatError(f"{self.name}: UTF-16 text; convert it to UTF-8 first")
@@ -95,7 +95,7 @@ class Source(Closing):
             self._raw.close()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file; standard input stays open."""
         self.stream.close()
         self._close_raw()
 
@@ -106,23 +106,23 @@ class Source(Closing):
 
     @property
     def position(self) -> int:
-        """How many of the file's own bytes have been read."""
+        """The number of the file's own (compressed) bytes read so far."""
         return self._raw.tell() if self.size and not self._raw.closed else 0
 
     @contextmanager
     def damage_reported(self, where: str | Callable[[], str]) -> Iterator[None]:
-        """Turn the many errors of a broken file into one DamagedFileError."""
+        """Raise the various errors of a broken file as DamagedFileError."""
         try:
             yield
         except _DAMAGE as error:
             place = where if isinstance(where, str) else where()
-            reason = "the gzip data break off" if isinstance(error, EOFError) else str(error)
+            reason = "the gzip data is truncated" if isinstance(error, EOFError) else str(error)
             raise DamagedFileError(f"damaged {place}: {reason}") from error
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """Numbered lines (from 1) without their ends; text that is not UTF-8 is read as cp1252.
+        """Lines without line ends, numbered from 1; text that is not UTF-8 is read as cp1252.
 
-        A line over 256 MiB is a sign of a binary file and ends the reading.
+        A line of 256 MiB or more indicates a binary file and raises DamagedFileError.
         """
         number = 0
         with self.damage_reported(lambda: f"after line {number}"):
@@ -136,7 +136,7 @@ class Source(Closing):
 
 
 def decode(raw: bytes) -> tuple[str, bool]:
-    """Text, and whether it was UTF-8; what is not is read as Windows-1252."""
+    """Decode as UTF-8, else as Windows-1252; also returns whether it was UTF-8."""
     try:
         return raw.decode("utf-8"), True
     except UnicodeDecodeError:
@@ -144,5 +144,5 @@ def decode(raw: bytes) -> tuple[str, bool]:
 
 
 def printable(path: Path) -> str:
-    """The path as text, even if its name is no Unicode."""
+    """The path as text, even if its name is not valid Unicode."""
     return os.fsencode(path).decode("utf-8", "replace")

@@ -11,7 +11,7 @@ from labelkin.corpus.document import Document
 
 @dataclass
 class CorpusStatistics:
-    """What `labelkin corpus stats` shows."""
+    """The counts that `labelkin corpus stats` shows."""
 
     documents: int = 0
     with_labels: int = 0
@@ -23,20 +23,20 @@ class CorpusStatistics:
 
     @property
     def label_occurrences(self) -> int:
-        """How many labels were given in all."""
+        """The number of labels over all documents, repeats included."""
         return self.labels.total()
 
 
 def corpus_statistics(documents: Iterable[Document]) -> CorpusStatistics:
-    """Read all of `documents` and count."""
-    found = CorpusStatistics()
+    """Count `documents` in one pass, without keeping them."""
+    statistics = CorpusStatistics()
     for document in documents:
         text = document.text
-        found.documents += 1
-        found.with_labels += bool(document.labels)
-        found.without_body += not document.body
-        found.words += len(text.split())
-        found.longest_characters = max(found.longest_characters, len(text))
-        found.labels.update(document.labels)
-        found.languages[document.language or "not stated"] += 1
-    return found
+        statistics.documents += 1
+        statistics.with_labels += bool(document.labels)
+        statistics.without_body += not document.body
+        statistics.words += len(text.split())
+        statistics.longest_characters = max(statistics.longest_characters, len(text))
+        statistics.labels.update(document.labels)
+        statistics.languages[document.language or "not stated"] += 1
+    return statistics

@@ -1,10 +1,12 @@
-"""CSV and TSV with a header row, ours or Annif's."""
+"""CSV and TSV with a header row, in labelkin's or Annif's form."""
 
 from __future__ import annotations
 
 import csv
+import threading
 from collections import deque
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from labelkin.corpus.document import Document
@@ -20,8 +22,9 @@ from labelkin.corpus.record import (
 from labelkin.corpus.source import Source
 from labelkin.exceptions import FormatError
 
-# How far a quoted cell may reach before its quote counts as never closed.
+# A quoted cell with more lines counts as one whose quote is never closed.
 MAX_CELL_LINES = 10_000
+_field_limit_lock = threading.Lock()
 _FIELD_PREFIX = "field."
 _URIS, _NAMES = "subject_uris", "subject_labels"
 COLUMNS = {
@@ -33,19 +36,19 @@ Row = tuple[int, list[str]]
 
 
 def column_name(cell: str) -> str:
-    """A header cell as we spell it: names are known in any case."""
+    """The canonical spelling of a header cell; known names match in any case."""
     name = cell.strip()
     return COLUMNS.get(name.casefold(), name)
 
 
 def read_csv(source: Source, intake: Intake) -> Iterator[Document]:
-    """Columns named as in JSONL (`id`, `title`, `abstract`, `labels`, `language`, …).
+    """Read columns named as in JSONL (`id`, `title`, `abstract`, `labels`, `language`, …).
 
-    Several labels in one cell are parted by the intake's separator; Annif's
-    columns `subject_uris` (parted by spaces) and `subject_labels` are known
-    too. A column `field.NAME` is a further text field, any other column is
-    metadata. Without an id column, ids are made from file name, line and text.
-    A header with more semicolons than commas is parted by semicolons.
+    The intake's separator separates several labels in one cell; Annif's columns
+    `subject_uris` (separated by spaces) and `subject_labels` are known too. A
+    column `field.NAME` is a further text field, any other column is metadata.
+    Without an id column, ids are generated from file name, line and text. The
+    delimiter is a semicolon if the header has more semicolons than commas.
     """
     first_line = source.head.split(b"\n", 1)[0]
     delimiter = ";" if first_line.count(b";") > first_line.count(b",") else ","
@@ -53,7 +56,7 @@ def read_csv(source: Source, intake: Intake) -> Iterator[Document]:
 
 
 def read_tsv(source: Source, intake: Intake) -> Iterator[Document]:
-    """As CSV, parted by tabs; quotes mean nothing here."""
+    """Like CSV, but tab-separated; quotes have no special meaning."""
     rows = ((number, line.split("\t")) for number, line in source.lines())
     yield from _read_rows(source, intake, rows)
 
@@ -61,10 +64,9 @@ def read_tsv(source: Source, intake: Intake) -> Iterator[Document]:
 def csv_rows(source: Source, intake: Intake, delimiter: str) -> Iterator[Row]:
     """Rows with the number of their first line.
 
-    A quote that is never closed costs its own line only: it is reported and
-    reading goes on with the next line.
+    A quote that is never closed costs only its own line: it is reported, and
+    reading continues with the next line.
     """
-    csv.field_size_limit(1 << 30)
     lines = source.lines()
     waiting: deque[tuple[int, str]] = deque()
     while (start := _next(waiting, lines)) is not None:
@@ -91,16 +93,38 @@ def _next(
 
 
 def _parse(lines: list[tuple[int, str]], delimiter: str) -> list[str] | None:
-    """The cells of a record, None where a quote is still open."""
-    # A carriage return within a line is no end of a record; the module refuses it.
+    """The cells of a record, or None if a quote is still open."""
+    # The csv module rejects a carriage return within a line, which does not end a record.
     text = [line.replace("\r", " ") + "\n" for _, line in lines]
-    try:
-        return next(csv.reader(text, delimiter=delimiter, strict=True), [])
-    except csv.Error as error:
-        if str(error) == "unexpected end of data":
-            return None
-    # A quote in an odd place; the module's lenient reading is what spreadsheets do.
-    return next(csv.reader(text, delimiter=delimiter), [])
+    with _fields_of_any_size(text):
+        try:
+            return next(csv.reader(text, delimiter=delimiter, strict=True), [])
+        except csv.Error as error:
+            if str(error) == "unexpected end of data":
+                return None
+        # A misplaced quote; the module's lenient mode reads it as spreadsheets do.
+        return next(csv.reader(text, delimiter=delimiter), [])
+
+
+@contextmanager
+def _fields_of_any_size(text: list[str]) -> Iterator[None]:
+    """Let csv parse `text` however long its cells are.
+
+    The csv module has one limit for the whole process. Only a record above the
+    limit raises it, for the time of one parse; the lock keeps readers in other
+    threads from restoring it too early.
+    """
+    size = sum(map(len, text))
+    with _field_limit_lock:
+        limit = csv.field_size_limit()
+        if size <= limit:
+            yield
+            return
+        csv.field_size_limit(size)
+        try:
+            yield
+        finally:
+            csv.field_size_limit(limit)
 
 
 def _read_rows(source: Source, intake: Intake, rows: Iterator[Row]) -> Iterator[Document]:
@@ -111,7 +135,7 @@ def _read_rows(source: Source, intake: Intake, rows: Iterator[Row]) -> Iterator[
     if not {*TITLE_KEYS, *BODY_KEYS} & {*header}:
         raise FormatError(
             f"{source.name}: no column with text; the header names {', '.join(header)[:100]}, "
-            "expected are title, abstract or text"
+            "but one of title, abstract or text is needed"
         )
     has_id = any(key in header for key in ID_KEYS)
     for number, cells in rows:

@@ -1,4 +1,4 @@
-"""Writing documents out again: JSON Lines (all of it) and Annif's TSV (text and subjects)."""
+"""Writers for documents: JSON Lines (complete) and Annif's TSV (text and subjects)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def to_record(document: Document) -> dict[str, Any]:
 
 
 def write_jsonl(documents: Iterable[Document], file: IO[str]) -> int:
-    """One record a line with everything the document holds; the number written."""
+    """Write one complete record per line; returns the number of documents."""
     count = 0
     for document in documents:
         file.write(json.dumps(to_record(document), ensure_ascii=False) + "\n")
@@ -44,24 +44,24 @@ def write_jsonl(documents: Iterable[Document], file: IO[str]) -> int:
 
 
 def write_annif_tsv(documents: Iterable[Document], file: IO[str]) -> int:
-    """`title ¤ text<TAB><uri> <uri>` a line; the number written.
+    """Write lines of `title ¤ text<TAB><uri> <uri>`; returns the number of documents.
 
-    The format has no place for ids, metadata or label names, and parts subjects
-    by spaces: labels that hold spaces are left out and counted in a warning.
+    The format has no place for ids, metadata or label names, and separates
+    subjects by spaces: labels with spaces are skipped and counted in a warning.
     """
-    count = left_out = 0
+    count = skipped = 0
     for document in documents:
         text = "\n".join(part for part in (document.body, *document.fields.values()) if part)
         parts = [" ".join(part.split()) for part in (document.title, text)]
         uris = [f"<{label}>" for label in document.labels if len(label.split()) == 1]
-        left_out += len(document.labels) - len(uris)
+        skipped += len(document.labels) - len(uris)
         file.write(f"{TITLE_MARK.join(filter(None, parts))}\t{' '.join(uris)}\n")
         count += 1
-    if left_out:
+    if skipped:
         logger.warning(
-            "%d labels are names with spaces, which Annif's TSV cannot hold, and were left out; "
-            "give a vocabulary to write their ids",
-            left_out,
+            "%d labels are names with spaces, which Annif's TSV cannot hold, and were skipped; "
+            "pass a vocabulary to write their ids",
+            skipped,
         )
     return count
 
@@ -73,14 +73,14 @@ WRITERS: dict[str, Callable[[Iterable[Document], IO[str]], int]] = {
 
 
 def write_corpus(documents: Iterable[Document], path: Path, format: str | None = None) -> int:
-    """Write `documents` to `path` whole or not at all; gzipped when it ends in .gz.
+    """Write `documents` to `path` atomically, gzipped if it ends in .gz; returns their number.
 
-    `-` is standard output.
+    `-` is standard output. Without `format`, the extension decides.
     """
     by_extension = "annif-tsv" if path.name.removesuffix(".gz").endswith(".tsv") else "jsonl"
     writer = WRITERS.get(format or by_extension)
     if writer is None:
-        raise FormatError(f"{format!r} cannot be written; known: {', '.join(WRITERS)}")
+        raise FormatError(f"unknown output format {format!r}; known: {', '.join(WRITERS)}")
     if str(path) == "-":
         return writer(documents, sys.stdout)
     with atomic_text(path) as file:

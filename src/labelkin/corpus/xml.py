@@ -1,4 +1,4 @@
-"""Reading large XML files one element at a time."""
+"""Streaming of large XML files, one element at a time."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def stream_elements(source: Source, *tags: str) -> Iterator[_Element]:
-    """The elements with these tags in file order; each is dropped from memory after use.
+    """Yield the elements with these tags in file order; each is freed after use.
 
-    Entities are not expanded and no DTD is fetched, so a hostile file can do no
-    harm. XML that breaks off ends in a DamagedFileError after the last whole element.
+    Entities are not expanded and no DTD is fetched, so a hostile file does no
+    harm. Truncated XML raises DamagedFileError after the last complete element.
     """
     from lxml import etree
 
@@ -33,13 +33,13 @@ def stream_elements(source: Source, *tags: str) -> Iterator[_Element]:
             ):
                 yield element
                 number += 1
-                _forget(element)
+                _free(element)
     except etree.XMLSyntaxError as error:
         raise DamagedFileError(f"broken XML after record {number}: {error.msg}") from error
 
 
-def _forget(element: _Element) -> None:
-    """Free the element and what stands before it and its parent."""
+def _free(element: _Element) -> None:
+    """Free the element and all siblings before it and before its parent."""
     element.clear()
     for node in (element, element.getparent()):
         parent = node.getparent() if node is not None else None

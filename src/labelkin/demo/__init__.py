@@ -1,7 +1,7 @@
 """A synthetic collection for demonstrations, tests and benchmarks without a network.
 
-It is about the farms, gardens, rivers and coasts of Ellmark, a country that does not exist, and
-is made so that the things labelkin learns from are there in known amounts.
+It is about the farms, gardens, rivers and coasts of Ellmark, an invented country, and contains
+the signals that labelkin uses in known amounts.
 
 **Headings** (`demo_concepts`): 1,079 in eight categories, up to five levels deep. 14 % have two
 parents, mostly by aspect ("Wheat Diseases" below "Wheat" and "Crop Diseases"), and so two tree
@@ -13,19 +13,19 @@ are deprecated, with a replacement.
 "Field Studies", "Seasons") are on 30 to 60 % of the documents, some seven more on 4 to 16 %. The
 others come from 80 latent topics of eight realms (field, garden, coast, ...), each with a bundle
 of headings under Zipf-like weights; 8 % of the documents mix two topics. One label in twenty is a
-relative in the hierarchy of another, one in twenty-five comes from anywhere. In 4,000 documents
-over a third of the headings occur 1 to 5 times and 13 % never.
+relative of another in the hierarchy, one in twenty-five is drawn from all headings. In 4,000
+documents over a third of the headings occur 1 to 5 times and 13 % never.
 
-**Texts**: a label shows up by its preferred name (40 %), by a synonym (20 %), only by topic words
+**Texts**: a label appears by its preferred name (40 %), by a synonym (20 %), only by topic words
 that its siblings partly share (30 %) or not at all (10 %). A body of about 110 words also holds
-two or three sentences with words of the topic that need not go with any label, up to three
-headings that the document does not carry, and fillers that all documents share. A majority vote
+two or three sentences with topic words unrelated to the labels, up to three headings that the
+document does not carry, and filler sentences that all documents share. A majority vote
 over the 20 nearest documents by BM25 reaches a micro-F of about 0.56.
 
-**Seeds**: a pure function of `seed` and, for documents, of their number: every document has a
-generator of its own, so `demo_documents(100)` is the beginning of `demo_documents(200)`. Ids,
-names and hierarchy do not depend on the seed; synonyms, related headings, topics and documents
-do, so documents belong with `demo_concepts` of the same seed.
+**Seeds**: the collection is a pure function of `seed`. Every document has its own random generator,
+so `demo_documents(100)` is the beginning of `demo_documents(200)`. Ids, names and hierarchy do not
+depend on the seed; synonyms, related headings, topics and documents do, so use documents with
+`demo_concepts` of the same seed.
 """
 
 from __future__ import annotations

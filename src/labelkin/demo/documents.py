@@ -19,7 +19,7 @@ _NEAR_DISTRACTOR = 0.6
 def demo_documents(count: int = 4000, seed: int = 0) -> Iterator[Document]:
     """Documents labelled with the ids of `demo_concepts(seed)`.
 
-    Each document has a random generator of its own, seeded by `seed` and its number, so that a
+    Each document has its own random generator, seeded by `seed` and its number, so that a
     shorter collection is the beginning of a longer one.
     """
     model = topic_model(seed)

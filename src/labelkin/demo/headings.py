@@ -1,4 +1,4 @@
-"""The headings of the demonstration vocabulary, with what a text needs to speak of them."""
+"""The headings of the demonstration vocabulary, and the phrases that texts use for them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from labelkin.demo.outline import Entry, Group, read_outlines
-from labelkin.demo.tree import tree_numbers
 from labelkin.demo.wording import direct, inverted
 from labelkin.vocab.concept import Concept
 
@@ -21,13 +20,17 @@ _NO_SYNONYMS = 0.08
 _INVERTED_SYNONYM = 0.3
 _RELATED = 0.12
 
+# Between the tree numbers of siblings.
+_LARGEST_STEP = 50
+_THREE_DIGITS = 999
+
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A concept and how texts betray it.
+    """A concept and the phrases that texts use for it.
 
-    `said` and `said_synonyms` are its name and synonyms as they stand in a sentence;
-    `topic_words` hint at it without naming it and are partly those of its siblings.
+    `said` and `said_synonyms` are its name and synonyms as they appear in a sentence;
+    `topic_words` suggest the heading without naming it and are partly shared with its siblings.
     """
 
     concept: Concept
@@ -44,7 +47,7 @@ class Heading:
 
     @property
     def structural(self) -> bool:
-        """Whether it only orders others (`Places`, `Provinces`) or is out of use."""
+        """Whether it only groups others (`Places`, `Provinces`) or is deprecated."""
         common_noun_of_places = self.category == "G" and self.said == self.said.lower()
         return not self.concept.broader or common_noun_of_places
 
@@ -52,8 +55,8 @@ class Heading:
 def demo_concepts(seed: int = 0) -> list[Concept]:
     """The headings of the demonstration vocabulary, in the order of their ids.
 
-    Ids, names and hierarchy are the same for every seed; the seed decides which synonyms and
-    which related headings there are.
+    Ids, names and hierarchy are the same for every seed; the seed selects the synonyms
+    and the related headings.
     """
     return [heading.concept for heading in demo_headings(seed)]
 
@@ -100,12 +103,35 @@ def _tree_numbers(entries: Sequence[Entry]) -> dict[str, tuple[str, ...]]:
     for entry in entries:
         for parent in entry.parents:
             children.setdefault(parent, []).append(entry.name)
-    standing = (entry for entry in entries if not entry.parents and entry.replaced_by is None)
-    return tree_numbers({entry.category: entry.name for entry in standing}, children)
+    tops = (entry for entry in entries if not entry.parents and entry.replaced_by is None)
+    return tree_numbers({entry.category: entry.name for entry in tops}, children)
+
+
+def tree_numbers(
+    tops: Mapping[str, str], children: Mapping[str, Sequence[str]]
+) -> dict[str, tuple[str, ...]]:
+    """Tree numbers as in MeSH, for every heading below the tops.
+
+    `tops` maps a category's letter to its top heading, which gets the number `A01`; the headings
+    below it get `A01.050` and so on, in the order of `children`. A heading with two parents has a
+    number below each place of each of them, as have all headings below it.
+    """
+    numbers: dict[str, list[str]] = {}
+    pending = [(heading, f"{letter}01") for letter, heading in tops.items()]
+    while pending:
+        heading, number = pending.pop()
+        numbers.setdefault(heading, []).append(number)
+        below = children.get(heading, ())
+        step = min(_LARGEST_STEP, _THREE_DIGITS // (len(below) + 1))
+        pending.extend(
+            (child, f"{number}.{position * step:03d}")
+            for position, child in reversed(list(enumerate(below, start=1)))
+        )
+    return {heading: tuple(sorted(places)) for heading, places in numbers.items()}
 
 
 def _ambiguous(entries: Sequence[Entry]) -> frozenset[str]:
-    """Synonyms that two headings claim; the outlines have them on purpose."""
+    """Synonyms that two headings share; the outlines contain some on purpose."""
     counts = Counter(written for entry in entries for written, _ in entry.synonyms)
     return frozenset(written for written, count in counts.items() if count > 1)
 
@@ -113,7 +139,7 @@ def _ambiguous(entries: Sequence[Entry]) -> frozenset[str]:
 def _synonyms(
     entry: Entry, shared: frozenset[str], taken: set[str], rng: random.Random
 ) -> list[tuple[str, str | None]]:
-    """Synonyms and their spoken forms; None where the form is only for the catalogue."""
+    """Synonyms and their forms in a sentence; None for those that texts never use."""
     bare = rng.random() < _NO_SYNONYMS
     chosen: list[tuple[str, str | None]] = [
         (written, None if "," in written else said)
@@ -123,11 +149,11 @@ def _synonyms(
     if "," in entry.name:
         chosen.append((direct(entry.name), None))
     for term in (entry.name, *(written for written, _ in entry.synonyms)):
-        turned = inverted(term)
-        if turned is None or turned in taken or bare:
+        form = inverted(term)
+        if form is None or form in taken or bare:
             continue
         if rng.random() < _INVERTED_SYNONYM:
-            chosen.append((turned, None))
+            chosen.append((form, None))
     return chosen[:MOST_SYNONYMS]
 
 
@@ -138,7 +164,7 @@ def _topic_words(entry: Entry, rng: random.Random) -> tuple[str, ...]:
 
 
 def _related(entries: Sequence[Entry], rng: random.Random) -> Mapping[str, set[str]]:
-    """Symmetric links between headings of one realm that stand in different categories."""
+    """Symmetric links between headings of one realm in different categories."""
     by_realm: dict[str, list[Entry]] = {}
     for entry in entries:
         if entry.replaced_by is None:

@@ -1,12 +1,12 @@
-"""Read the outlines of the lexicon: an indented line per heading, with a few marks.
+"""Reads the outlines of the lexicon: an indented line per heading, with a few marks.
 
     ^Name = Synonym; Synonym / German name < Second Parent + aspect aspect
       ~ realm realm: topic word, topic word, ...
       ~ more topic words
 
-Indentation (two spaces a level) gives the broader heading. `^` marks a proper noun, which keeps
+Indentation (two spaces per level) gives the broader heading. `^` marks a proper noun, which keeps
 its capitals in a sentence, as do all headings below it. `~` gives the topic words and the realms
-of a heading and of all below it that have no such line of their own: those form a *group*.
+of a heading and of all headings below it without such a line of their own: these form a *group*.
 `+` lists aspects (see `lexicon.aspects`). `Name -> Other` is a deprecated heading.
 """
 
@@ -25,7 +25,7 @@ _MARKS = re.compile(r" (=|/|<|\+|->) ")
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Headings that share a pool of topic words: `name` is the heading that heads them."""
+    """Headings that share a pool of topic words; `name` is the topmost of them."""
 
     name: str
     realms: tuple[str, ...]
@@ -34,10 +34,10 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A heading as the outline gives it; parents and replacement by name.
+    """A heading as written in the outline; parents and replacement are names.
 
     `synonyms` pairs each synonym with its form inside a sentence. `category` is the letter whose
-    sentence frames suit the heading, which for an aspect need not be the letter it stands below.
+    sentence frames suit the heading; for an aspect it may differ from the letter of its parent.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Entry:
 
 
 @dataclass(slots=True)
-class _Open:
+class _Ancestor:
     """A heading on the path from the top to the current line."""
 
     name: str
@@ -67,7 +67,7 @@ def read_outlines() -> list[Entry]:
 
 def _read(letter: str, text: str) -> Iterator[Entry]:
     lines = [line for line in text.splitlines() if line.strip()]
-    path: list[_Open] = []
+    path: list[_Ancestor] = []
     for number, line in enumerate(lines):
         content = line.strip()
         if content.startswith("~"):
@@ -75,11 +75,11 @@ def _read(letter: str, text: str) -> Iterator[Entry]:
         depth = (len(line) - len(content)) // 2
         del path[depth:]
         head, fields = _fields(content)
-        proper = head.startswith("^") or any(opened.proper for opened in path)
+        proper = head.startswith("^") or any(ancestor.proper for ancestor in path)
         name = head.removeprefix("^")
         group = _group(name, lines[number + 1 :], depth) or path[-1].group
-        parents = tuple(opened.name for opened in path[-1:])
-        path.append(_Open(name, proper, group))
+        parents = tuple(ancestor.name for ancestor in path[-1:])
+        path.append(_Ancestor(name, proper, group))
         entry = Entry(
             name=name,
             said=spoken(name, proper=proper),
@@ -107,7 +107,7 @@ def _items(field: str | None, separator: str) -> list[str]:
 
 
 def _group(name: str, following: list[str], depth: int) -> Group | None:
-    """The group that the `~` lines right below a heading open, if there are any."""
+    """The group that the `~` lines directly below a heading define, if there are any."""
     realms: tuple[str, ...] = ()
     words: list[str] = []
     for line in following:

@@ -1,4 +1,4 @@
-"""Titles and bodies: sentences that name, hint at or pass over the headings of a document."""
+"""Titles and bodies: sentences that name, suggest or omit the headings of a document."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from labelkin.demo.lexicon import frames
 from labelkin.demo.wording import listed, sentence
 
 SHORTEST, LONGEST = 66, 140
-"""Bounds of the number of words that a body is filled up to."""
+"""Bounds of the number of words to which a body is padded."""
 
 _LEAD = 0.35
 _TAIL = 0.35
@@ -27,7 +27,7 @@ _MANY_LABELS = 8
 
 
 class Manner(Enum):
-    """How a text shows a heading that its document carries."""
+    """How a text expresses a heading that its document carries."""
 
     NAME = "name"
     SYNONYM = "synonym"
@@ -44,7 +44,7 @@ MANNERS: dict[bool, tuple[float, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A noun phrase that stands for a heading, and what decides on its sentence."""
+    """A noun phrase for a heading, and what the choice of its sentence depends on."""
 
     phrase: str
     category: str
@@ -52,7 +52,7 @@ class Mention:
 
 
 def choose_manner(heading: Heading, rng: random.Random) -> Manner:
-    """How the text of a document that carries the heading shows it."""
+    """Draw how the text of a document with this heading expresses it."""
     return rng.choices(tuple(Manner), MANNERS[bool(heading.said_synonyms)])[0]
 
 
@@ -79,8 +79,8 @@ class Writer:
     def write(self, labels: Sequence[Heading], distractors: Sequence[Heading]) -> tuple[str, str]:
         """Title and body of a document with these labels.
 
-        The distractors are headings that the document does not carry: up to three of them are
-        named in the body, half of these as if they mattered.
+        The distractors are headings that the document does not carry: the body names up to three
+        of them, half of these in the same way as labels.
         """
         rng = self._rng
         manners = [(heading, choose_manner(heading, rng)) for heading in labels]
@@ -93,18 +93,18 @@ class Writer:
         title = self._title(leading, [one for one in mentions if one.category == "G"])
         named_again = [one for one in mentions if one not in leading or self._chance(_REPEAT_TITLE)]
         rng.shuffle(named_again)
-        sentences = [self._framed(group) for group in self._joined(named_again)]
+        sentences = [self._mention_sentence(group) for group in self._joined(named_again)]
         count = min(rng.choice(_DISTRACTOR_COUNTS), 1 if len(labels) > _MANY_LABELS else 3)
-        sentences += [self._aside(heading) for heading in distractors[:count]]
+        sentences += [self._distractor_sentence(heading) for heading in distractors[:count]]
         sentences += self._scenes()
         rng.shuffle(sentences)
-        return title, " ".join(self._filled(sentences))
+        return title, " ".join(self._padded(sentences))
 
     def _chance(self, probability: float) -> bool:
         return self._rng.random() < probability
 
     def _pick(self, choices: Sequence[str]) -> str:
-        """A frame that this document has not used yet, as far as there is one."""
+        """A frame that this document has not used yet, if there is one."""
         fresh = [frame for frame in choices if frame not in self._frames_used]
         chosen = self._rng.choice(fresh or choices)
         self._frames_used.add(chosen)
@@ -119,10 +119,10 @@ class Writer:
         if named and self._chance(_PLACE_IN_TITLE):
             phrase = f"{phrase} in {named[0].phrase}"
         title = self._rng.choice(frames.TITLES).replace("{x}", phrase)
-        return sentence(self._numbered(title)).removesuffix(".")
+        return sentence(self._with_numbers(title)).removesuffix(".")
 
     def _joined(self, mentions: Sequence[Mention]) -> list[list[Mention]]:
-        """Mentions by sentence: named headings of one category may share one."""
+        """Group mentions by sentence; named headings of one category may share a sentence."""
         groups: list[list[Mention]] = []
         for one in mentions:
             fitting = [
@@ -138,7 +138,7 @@ class Writer:
                 groups.append([one])
         return groups
 
-    def _framed(self, group: Sequence[Mention]) -> str:
+    def _mention_sentence(self, group: Sequence[Mention]) -> str:
         category = group[0].category
         if group[0].manner is Manner.WORDS:
             choices = frames.WORDED.get(category, frames.WORDED[""])
@@ -146,22 +146,23 @@ class Writer:
             choices = frames.NAMED[category]
         else:
             choices = frames.GENERAL
-        return self._dressed(self._pick(choices), listed([one.phrase for one in group]))
+        return self._frame_sentence(self._pick(choices), listed([one.phrase for one in group]))
 
-    def _aside(self, heading: Heading) -> str:
+    def _distractor_sentence(self, heading: Heading) -> str:
         one = mention(heading, Manner.NAME, self._rng)
         if self._chance(_PASSING_FRAME):
-            return self._dressed(self._pick(frames.PASSING), one.phrase)
-        return self._framed([one])
+            return self._frame_sentence(self._pick(frames.PASSING), one.phrase)
+        return self._mention_sentence([one])
 
     def _scenes(self) -> list[str]:
         chosen = self._rng.sample(frames.SCENES, self._rng.choice(_SCENE_COUNTS))
         return [
-            self._dressed(frame, listed(self._rng.sample(self._scene_words, 2))) for frame in chosen
+            self._frame_sentence(frame, listed(self._rng.sample(self._scene_words, 2)))
+            for frame in chosen
         ]
 
-    def _dressed(self, frame: str, phrase: str) -> str:
-        """The frame as a sentence, where it allows at times with a lead or a tail."""
+    def _frame_sentence(self, frame: str, phrase: str) -> str:
+        """The frame as a sentence, sometimes with a lead or a tail if it allows them."""
         text = frame.removesuffix(" ~").replace("{x}", phrase)
         if frame.endswith("~"):
             chance = self._rng.random()
@@ -169,21 +170,21 @@ class Writer:
                 text = self._rng.choice(frames.LEADS) + text
             elif chance < _LEAD + _TAIL:
                 text += self._rng.choice(frames.TAILS)
-        return sentence(self._numbered(text))
+        return sentence(self._with_numbers(text))
 
-    def _filled(self, sentences: list[str]) -> list[str]:
-        """The sentences with fillers strewn in until the body is long enough."""
+    def _padded(self, sentences: list[str]) -> list[str]:
+        """The sentences with fillers inserted at random until the body is long enough."""
         target = self._rng.randint(SHORTEST, LONGEST)
         length = sum(len(one.split()) for one in sentences)
         for filler in self._rng.sample(frames.FILLERS, len(frames.FILLERS)):
             if length >= target:
                 break
-            text = sentence(self._numbered(filler))
+            text = sentence(self._with_numbers(filler))
             sentences.insert(self._rng.randint(1, len(sentences)), text)
             length += len(text.split())
         return sentences
 
-    def _numbered(self, text: str) -> str:
+    def _with_numbers(self, text: str) -> str:
         if "{" not in text:
             return text
         year = self._year - self._rng.randint(3, 35)

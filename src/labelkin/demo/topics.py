@@ -1,9 +1,9 @@
-"""The latent topics that decide which headings go together.
+"""The latent topics that decide which headings occur together.
 
 A topic belongs to a realm (field, garden, river, ...). It draws a few groups of headings of that
 realm, mostly from different categories, and prefers some headings of each with Zipf-like weights;
-it has its own leaning towards the check tags, too. A document follows one topic or two, adds
-relatives of its headings in the hierarchy, and now and then a heading from anywhere.
+it also has its own rate for each check tag. A document has one topic or two, and adds relatives of
+its headings in the hierarchy and a few headings drawn from all.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CHECK_TAGS: Mapping[str, float] = {
     "Long-Term Studies": 0.07,
     "Statistics": 0.06,
 }
-"""Headings that many documents carry whatever they are about, with their mean rate."""
+"""Headings that many documents carry whatever their topic, with their mean rate."""
 
 LABEL_COUNTS: Mapping[int, int] = {
     2: 5,
@@ -68,7 +68,7 @@ _POPULARITY_STEEPNESS = 0.7
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """What documents of one topic are labelled with, and where they appear."""
+    """The headings that documents of one topic carry, and their journals."""
 
     realm: str
     headings: tuple[Heading, ...]
@@ -79,7 +79,7 @@ class Topic:
 
 
 class TopicModel:
-    """Draws topics and label sets; all that the seed decides about them is fixed at the start."""
+    """Draws topics and label sets from distributions that the seed determines."""
 
     def __init__(self, headings: Sequence[Heading], seed: int) -> None:
         rng = random.Random(f"labelkin-demo/topics/{seed}")
@@ -113,7 +113,7 @@ class TopicModel:
         )
 
     def draw_topics(self, rng: random.Random) -> list[Topic]:
-        """One topic, or two of which the first leads."""
+        """One topic, or two of which the first is the main one."""
         count = 2 if rng.random() < SECOND_TOPIC else 1
         return rng.choices(self.topics, cum_weights=self._popularity, k=count)
 
@@ -182,7 +182,7 @@ def _make_topic(
 def _choose_things(
     groups: Sequence[Sequence[Heading]], rng: random.Random
 ) -> list[Sequence[Heading]]:
-    """As many groups as there are weights, of different categories more often than not."""
+    """As many groups as there are weights, mostly of different categories."""
     chosen: list[Sequence[Heading]] = []
     while len(chosen) < len(_GROUP_WEIGHTS):
         group = rng.choices(groups, [min(len(group), _GROUP_SIZE) for group in groups])[0]
@@ -195,7 +195,7 @@ def _choose_things(
 
 
 def _leanings(rate: float, popularity: Sequence[float], rng: random.Random) -> list[float]:
-    """Each topic's own rate of a check tag: the mean rate, moved towards 0 or towards 1.
+    """Each topic's rate of a check tag: the mean rate, moved towards 0 or towards 1.
 
     Random topics that together make up `rate` of all documents get the higher value, so that
     the mean rate holds for every seed.
@@ -214,7 +214,7 @@ def _leanings(rate: float, popularity: Sequence[float], rng: random.Random) -> l
 
 
 def _relatives(headings: Sequence[Heading], used: set[str]) -> dict[str, tuple[Heading, ...]]:
-    """Parents, children and siblings of each heading, as far as they are in use."""
+    """Parents, children and siblings of each heading that are in use."""
     by_id = {heading.id: heading for heading in headings}
     children: dict[str, list[str]] = {}
     for heading in headings:

@@ -1,4 +1,4 @@
-"""How a heading is worded: inside a sentence, in the singular, inverted and direct."""
+"""Forms of a heading: inside a sentence, in the singular, inverted and direct."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def direct(term: str) -> str:
 
 
 def inverted(term: str) -> str | None:
-    """The inverted form of a term of two words that is no Latin binomial, else None."""
+    """The inverted form of a term of two words, or None for others and for Latin binomials."""
     words = term.split()
     if len(words) != 2 or "," in term or words[1].islower():
         return None
@@ -28,7 +28,7 @@ def inverted(term: str) -> str | None:
 
 
 def singular(name: str) -> str:
-    """The form that a name takes before another noun: `Cherries` in `Cherry Harvest`."""
+    """The form of a name before another noun: `Cherries` becomes `Cherry` in `Cherry Harvest`."""
     if "," in name:
         name = direct(name)
     if name in _SINGULARS:
@@ -42,7 +42,7 @@ def singular(name: str) -> str:
 
 
 def spoken(term: str, *, proper: bool = False) -> str:
-    """The term as it stands within a sentence: direct, lower case, proper nouns with an article.
+    """The term as it appears in a sentence: direct, lower case, proper nouns with an article.
 
     Latin binomials (`Salmo trutta`) and acronyms keep their capitals.
     """

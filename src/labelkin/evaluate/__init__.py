@@ -1,18 +1,19 @@
-"""Measures of predicted labels against gold ones."""
+"""Measures that compare predicted labels with gold labels."""
 
 from __future__ import annotations
 
 from labelkin.evaluate.evaluation import Evaluation
 from labelkin.evaluate.hierarchy import Hierarchy
-from labelkin.evaluate.labels import (
+from labelkin.evaluate.measure import Measure, parse_measure, registered_families
+from labelkin.evaluate.results import (
     DEFAULT_BANDS,
+    DEFAULT_MEASURES,
     Band,
     LabelReport,
+    evaluate,
     evaluate_bands,
     per_label_report,
 )
-from labelkin.evaluate.measure import Measure, parse_measure, registered_families
-from labelkin.evaluate.results import DEFAULT_MEASURES, evaluate
 from labelkin.evaluate.significance import (
     Interval,
     PairedTest,

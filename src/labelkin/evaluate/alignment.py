@@ -1,4 +1,4 @@
-"""Predictions of any tool beside gold labels: which document is which, and which label."""
+"""Matches predictions of any tool with gold labels, by document and by label."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ from labelkin.vocab.vocabulary import Vocabulary
 class Aligned:
     """One file of predictions, matched with the gold labels.
 
-    `shared` is how many different predicted labels are gold anywhere;
-    `by_place` says that documents were matched by their order.
+    `missing` lists gold documents without predictions, `strangers` predicted
+    documents without gold labels. `shared` is the number of distinct predicted
+    labels that are gold in any document. If `by_place` is true, documents were
+    matched by their order.
     """
 
     evaluation: Evaluation
@@ -29,11 +31,11 @@ class Aligned:
 
 
 class LabelColumns:
-    """A column for each label, the same for what means the same in different files.
+    """Assigns a column to each label, so that equivalent labels in all files share one.
 
-    With a vocabulary labels are what they resolve to there: ids, names and
-    synonyms meet. Without one they have to be equal, or one file names beside
-    its ids what the gold file uses for labels, or the other way round.
+    With a vocabulary, labels that resolve to the same concept share a column,
+    be they ids, names or synonyms. Without one, labels match if they are equal,
+    or if the label in one file is the name beside the label in the other.
     """
 
     def __init__(self, gold: LabelFile, vocabulary: Vocabulary | None) -> None:
@@ -48,33 +50,33 @@ class LabelColumns:
         return self._first + len(self._others)
 
     def of(self, file: LabelFile, label: str) -> int:
-        """The column of a file's label."""
+        """The column of a label in `file`; new labels get new columns."""
         name = file.names.get(label, "")
         if self._vocabulary is not None:
             if file.width is not None:
                 return self._matrix_column(file, label)
-            found = self._vocabulary.resolve(label, name).column
-            if found is not None:
-                return found
-        key = label if self._vocabulary is not None else self._called_by_gold(label, name)
+            column = self._vocabulary.resolve(label, name).column
+            if column is not None:
+                return column
+        key = label if self._vocabulary is not None else self._gold_spelling(label, name)
         if name:
             self._names.setdefault(key, name)
         return self._others.setdefault(key, len(self))
 
     def described(self) -> list[tuple[str, str]]:
-        """Id and name of the label in each column; a name is empty where none is known."""
-        known = [(one.id, one.name()) for one in self._vocabulary or ()]
+        """Id and name of the label in each column; unknown names are empty."""
+        known = [(concept.id, concept.name()) for concept in self._vocabulary or ()]
         return [*known, *((label, self._names.get(label, "")) for label in self._others)]
 
     def _matrix_column(self, file: LabelFile, label: str) -> int:
         if file.width != self._first:
             raise InputError(
-                f"{file.path}: a matrix of {file.width:,} columns, but the vocabulary has "
+                f"{file.path}: the matrix has {file.width:,} columns, but the vocabulary has "
                 f"{self._first:,} concepts"
             )
         return int(label)
 
-    def _called_by_gold(self, label: str, name: str) -> str:
+    def _gold_spelling(self, label: str, name: str) -> str:
         if label in self._gold_labels:
             return label
         if name in self._gold_labels:
@@ -85,35 +87,36 @@ class LabelColumns:
 def align(
     gold: LabelFile, predicted: Sequence[LabelFile], vocabulary: Vocabulary | None = None
 ) -> tuple[list[Aligned], LabelColumns]:
-    """Files of predictions, each over the documents that have gold labels.
+    """Match each file of predictions with the documents that have gold labels.
 
-    All have the same label columns, so that they can be compared with each
-    other. Documents are matched by id, or by their place if one of the files
-    has no ids.
+    All files share the same label columns, as paired tests require. Documents
+    are matched by id, or by position if one of the files has no ids.
     """
     widths = {file.width for file in (gold, *predicted) if file.width is not None}
     if len(widths) > 1:
-        raise InputError(f"matrices of {' and '.join(map(str, sorted(widths)))} columns")
+        raise InputError(
+            f"the matrices differ in width: {' and '.join(map(str, sorted(widths)))} columns"
+        )
     documents = [document for document, labels in gold.labels.items() if labels]
     if not documents:
         raise InputError(f"{gold.path}: no document with labels")
     columns = LabelColumns(gold, vocabulary)
-    wanted = [
+    gold_columns = [
         sorted({columns.of(gold, label) for label in gold.labels[document]})
         for document in documents
     ]
-    in_gold = {column for labels in wanted for column in labels}
+    in_gold = {column for labels in gold_columns for column in labels}
     partners = [_partners(gold, file) for file in predicted]
     rankings = [
         [_ranked(columns, file, of_file.get(document)) for document in documents]
         for file, of_file in zip(predicted, partners, strict=True)
     ]
-    matrix = Ranking.from_lists(wanted).matrix(len(columns))
+    matrix = Ranking.from_lists(gold_columns).matrix(len(columns))
     hierarchy = None if vocabulary is None else hierarchy_of(vocabulary, len(columns))
-    found = []
+    aligned = []
     for file, of_file, ranked in zip(predicted, partners, rankings, strict=True):
         used = {of_file[document] for document in documents if document in of_file}
-        found.append(
+        aligned.append(
             Aligned(
                 Evaluation(matrix, Ranking.from_lists(ranked), hierarchy=hierarchy),
                 missing=[document for document in documents if document not in of_file],
@@ -122,13 +125,13 @@ def align(
                 by_place=_by_place(gold, file),
             )
         )
-    return found, columns
+    return aligned, columns
 
 
 def _by_place(gold: LabelFile, predicted: LabelFile) -> bool:
-    """Whether documents are to be matched by their order.
+    """Whether to match documents by their order.
 
-    Ids that were made for documents without any will do if all are found.
+    Generated ids are used if all gold ids occur among the predicted ones.
     """
     if gold.has_ids and predicted.has_ids:
         return False
@@ -137,7 +140,7 @@ def _by_place(gold: LabelFile, predicted: LabelFile) -> bool:
 
 
 def _partners(gold: LabelFile, predicted: LabelFile) -> dict[str, str]:
-    """The predicted document for each gold one that has one."""
+    """Map each gold document to its predicted document, if there is one."""
     if not predicted.labels:
         return {}
     if not _by_place(gold, predicted):
@@ -152,13 +155,13 @@ def _partners(gold: LabelFile, predicted: LabelFile) -> dict[str, str]:
     sizes = len(gold.labels), len(predicted.labels)
     if sizes[0] != sizes[1]:
         raise InputError(
-            f"{predicted.path}: documents here {sizes[1]:,}, in {gold.path} {sizes[0]:,}; "
-            "without ids in both files they cannot be matched"
+            f"{predicted.path}: the number of documents ({sizes[1]:,}) differs from {gold.path} "
+            f"({sizes[0]:,}); they cannot be matched without ids in both files"
         )
     return dict(zip(gold.labels, predicted.labels, strict=True))
 
 
 def _ranked(columns: LabelColumns, file: LabelFile, document: str | None) -> list[int]:
-    """The columns of a document's labels; of two labels that mean the same, the better."""
+    """The columns of a document's labels, best first and without duplicates."""
     labels = [] if document is None else file.ranked(document)
     return list(dict.fromkeys(columns.of(file, label) for label in labels))

@@ -1,4 +1,4 @@
-"""What a measure looks at: gold label sets beside predicted ones."""
+"""Gold and predicted label sets, the input of all measures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Integers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """True positives, predicted and gold labels; one number each per document or per label."""
+    """Numbers of correct, predicted and gold labels, per document or per label."""
 
     correct: Integers
     predicted: Integers
@@ -33,11 +33,11 @@ class Counts:
 class Evaluation:
     """Gold and predicted labels of the same documents, over the same label columns.
 
-    `gold` is a matrix of documents × labels in which anything but zero counts
-    as 1. `predicted` holds the labels after the cut. `ranked`, where given, is
-    the longer ranking before it, which measures with a depth (`P@5`) look at
+    `gold` is a matrix of documents × labels in which any non-zero value counts
+    as 1. `predicted` holds the labels after the cut. `ranked`, if given, is the
+    longer ranking before the cut, which measures with a depth (`P@5`) use
     instead. Propensity-scored measures and frequency bands need
-    `training_frequencies` (documents per label) and the former also
+    `training_frequencies` (documents per label), the former also
     `training_documents`; hierarchical measures need `hierarchy`.
     """
 
@@ -62,42 +62,42 @@ class Evaluation:
 
     @classmethod
     def unpredicted(cls, gold: csr_matrix[Any], **rest: Any) -> Evaluation:
-        """Gold labels that predictions are yet to be set beside, with `replace`."""
+        """An evaluation with empty predictions; use `replace` to fill them in."""
         return cls(gold, Ranking.from_lists([[] for _ in range(gold.shape[0])]), **rest)
 
     @property
     def documents(self) -> int:
-        """How many documents there are."""
+        """The number of documents."""
         return int(self.gold.shape[0])
 
     @property
     def labels(self) -> int:
-        """How many label columns there are."""
+        """The number of label columns."""
         return int(self.gold.shape[1])
 
     @property
     def ordered(self) -> Ranking:
-        """The ranking that measures with a depth look at."""
+        """The ranking that measures with a depth use."""
         return self.predicted if self.ranked is None else self.ranked
 
     @property
     def frequencies(self) -> npt.NDArray[np.integer[Any]]:
-        """Training frequencies; ConfigError where there are none."""
+        """Training frequencies; ConfigError if they were not given."""
         if self.training_frequencies is None:
             raise ConfigError(
-                "training frequencies are needed; give them to the evaluation, or a collection to "
-                "`score` with --vocab"
+                "training frequencies are needed; pass them to the evaluation, or pass a "
+                "collection to `score` with --vocab"
             )
         return self.training_frequencies
 
     @cached_property
     def predicted_hits(self) -> npt.NDArray[np.bool_]:
-        """For every predicted label whether it is gold."""
+        """For every predicted label, whether it is gold."""
         return self._hits(self.predicted)
 
     @cached_property
     def ordered_hits(self) -> npt.NDArray[np.bool_]:
-        """For every label of the ranking before the cut whether it is gold."""
+        """For every label of `ordered`, whether it is gold."""
         return self.predicted_hits if self.ranked is None else self._hits(self.ranked)
 
     @cached_property
@@ -111,7 +111,7 @@ class Evaluation:
 
     @cached_property
     def label_counts(self) -> Counts:
-        """In how many documents each label is correct, predicted and gold."""
+        """For each label, the numbers of documents in which it is correct, predicted and gold."""
         columns = self.predicted.columns
         return Counts(
             np.bincount(columns[self.predicted_hits], minlength=self.labels),
@@ -120,7 +120,7 @@ class Evaluation:
         )
 
     def taken(self, places: Integers) -> Evaluation:
-        """The documents at `places`, in that order and as often as they occur there."""
+        """The documents at the positions `places`, in that order and with repeats."""
         return replace(
             self,
             gold=self.gold[places],
@@ -129,22 +129,24 @@ class Evaluation:
         )
 
     def restricted(self, labels: npt.NDArray[np.bool_]) -> Evaluation:
-        """Only the labels for which the mask is true; columns stay where they are.
+        """Keep only the labels for which the mask is true; column numbers do not change.
 
-        Documents left with neither a gold nor a predicted label say nothing
-        about these labels and are dropped, so that they do not dilute means.
+        Documents left with neither gold nor predicted labels are dropped, so
+        that they do not dilute means.
         """
         gold = self.gold.copy()
         gold.data = labels[gold.indices].astype(np.int8)
         gold.eliminate_zeros()
         predicted = self.predicted.kept(labels[self.predicted.columns])
-        whole = replace(
+        restricted = replace(
             self,
             gold=gold,
             predicted=predicted,
             ranked=None if self.ranked is None else self.ranked.kept(labels[self.ranked.columns]),
         )
-        return whole.taken(np.flatnonzero((np.diff(gold.indptr) > 0) | (predicted.lengths > 0)))
+        return restricted.taken(
+            np.flatnonzero((np.diff(gold.indptr) > 0) | (predicted.lengths > 0))
+        )
 
     def _hits(self, ranking: Ranking) -> npt.NDArray[np.bool_]:
         gold_rows = np.repeat(np.arange(self.documents), np.diff(self.gold.indptr))
@@ -158,14 +160,14 @@ class Evaluation:
 
 
 def summed_by_document(ranking: Ranking, values: npt.NDArray[Any]) -> Floats:
-    """The sum of a value per ranked label, for each document."""
+    """Sum `values`, one per ranked label, over each document."""
     documents = np.repeat(np.arange(len(ranking)), ranking.lengths)
     weights = np.asarray(values, dtype=np.float64)
     return np.bincount(documents, weights, len(ranking)).astype(np.float64, copy=False)
 
 
 def taken(ranking: Ranking, places: Integers) -> Ranking:
-    """The documents of a ranking at `places`, in that order."""
+    """The documents of a ranking at the positions `places`, in that order."""
     lengths = ranking.lengths[places]
     starts = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
     inside = np.arange(starts[-1]) + np.repeat(ranking.starts[places] - starts[:-1], lengths)
@@ -175,15 +177,15 @@ def taken(ranking: Ranking, places: Integers) -> Ranking:
 def _zero_one(gold: csr_matrix[Any]) -> csr_matrix[Any]:
     from scipy.sparse import csr_matrix
 
-    made = csr_matrix(gold, copy=True)
-    made.sum_duplicates()
-    made.eliminate_zeros()
-    made.data = np.ones(len(made.data), dtype=np.int8)
-    return made
+    matrix = csr_matrix(gold, copy=True)
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    matrix.data = np.ones(len(matrix.data), dtype=np.int8)
+    return matrix
 
 
 def _keys(ranking: Ranking, labels: int) -> Integers:
-    """One number per ranked label that tells document and label."""
+    """One number per ranked label that identifies document and label."""
     documents = np.repeat(np.arange(len(ranking), dtype=np.int64), ranking.lengths)
     return documents * labels + ranking.columns
 

@@ -1,12 +1,12 @@
-"""Labels in files, made by any tool: gold label sets and predictions.
+"""Reads gold labels or predictions from files of any tool.
 
-| what | looks like |
+| format | content |
 |---|---|
-| BioASQ's lines | labels parted by spaces, a document a line, nothing else |
+| BioASQ lines | one document per line: its labels, separated by spaces |
 | TSV | `id<TAB>label<TAB>score` or `id<TAB>label`, with or without a header |
-| CSV or TSV with a header | columns `id` and `label`, perhaps `score` or `rank`, and `name` |
-| JSON | see `json_labels`: ours, Annif's results, BioASQ's submissions |
-| scipy .npz | a sparse matrix, a document a row |
+| CSV or TSV with a header | columns `id` and `label`, optional `score` or `rank`, and `name` |
+| JSON | see `json_labels`: labelkin's and Annif's results, BioASQ submissions |
+| scipy .npz | a sparse matrix, one document per row |
 | any corpus format | its documents with their labels |
 """
 
@@ -34,7 +34,7 @@ _LABEL_COLUMNS = ("label", "uri", "heading", "subject", "concept")
 
 
 def read_label_file(path: Path) -> LabelFile:
-    """Labels from a file in any of the known forms."""
+    """Read labels from a file in any known format, recognised by its content."""
     if not path.exists():
         raise InputError(f"{printable(path)}: no such file")
     if path.is_dir():
@@ -42,40 +42,40 @@ def read_label_file(path: Path) -> LabelFile:
     if path.suffix == ".npz":
         return _from_npz(path)
     if not path.is_file():
-        raise InputError(f"{printable(path)}: no file; what comes through a pipe is read only once")
+        raise InputError(f"{printable(path)}: not a regular file; write the data to a file first")
     try:
-        found = json_label_file(path)
-        if found is not None:
-            return found
+        predictions = json_label_file(path)
+        if predictions is not None:
+            return predictions
         with Source(path) as source:
-            form, lines = recognised(source), _first_lines(source)
+            format_name, lines = recognised(source), _first_lines(source)
             if (delimiter := _table_delimiter(lines[0])) is not None:
                 return _from_table(source, delimiter)
-            # With a header that names texts it is a corpus.
-            if form != "tsv" and (_is_scored(lines[:2]) or _is_pairs(lines)):
+            # A TSV header with text columns is that of a corpus.
+            if format_name != "tsv" and (_is_scored(lines[:2]) or _is_pairs(lines)):
                 return _from_tsv(source)
             if "\t" not in lines[0] and _LABEL_LINES.fullmatch("\n".join(lines).strip()):
                 return _from_lines(source)
-            if form is None:
-                raise FormatError(f"{source.name}: neither labels nor a corpus in a known form")
+            if format_name is None:
+                raise FormatError(f"{source.name}: neither labels nor a corpus in a known format")
     except DamagedFileError as error:
         raise DamagedFileError(f"{printable(path)}: {error}") from error
     return _from_corpus(path)
 
 
 def _first_lines(source: Source) -> list[str]:
-    """What can be seen of the file at a glance, in whole lines."""
+    """The complete lines among the first bytes of the file."""
     lines = source.head.decode("utf-8", "replace").splitlines()
     return (lines[:-1] if len(source.head) >= HEAD_BYTES else lines) or [""]
 
 
 def _is_scored(lines: list[str]) -> bool:
-    """Whether a line begins with id, label and a number."""
+    """Whether any line starts with id, label and a number."""
     return any(len(line.split("\t")) > 2 and _is_number(line.split("\t")[2]) for line in lines)
 
 
 def _is_number(cell: str) -> bool:
-    """Whether it is meant as a number, be it a good score or not."""
+    """Whether the cell is a number, even one that is not a valid score."""
     try:
         float(cell)
     except ValueError:
@@ -84,7 +84,7 @@ def _is_number(cell: str) -> bool:
 
 
 def _is_pairs(lines: list[str]) -> bool:
-    """Whether lines are an id and a label; in Annif's TSV a text comes first, and URIs follow."""
+    """Whether the lines are `id<TAB>label`, and not Annif's `text<TAB>URIs`."""
     pairs = [line.partition("\t") for line in lines]
     if not pairs[0][2].strip() or "\t" in pairs[0][2] or any("<" in pair[2] for pair in pairs):
         return False
@@ -93,23 +93,22 @@ def _is_pairs(lines: list[str]) -> bool:
 
 
 def _from_lines(source: Source) -> LabelFile:
-    found = LabelFile(source.name, has_ids=False)
+    file = LabelFile(source.name, has_ids=False)
     for number, line in source.lines():
-        found.add_ordered(place(number), line.split())
-    return found
+        file.add_ordered(place(number), line.split())
+    return file
 
 
 def _from_tsv(source: Source) -> LabelFile:
-    """A line a prediction; without scores those of a document count in file order."""
-    found = LabelFile(source.name)
+    """Read one prediction per line; without scores, a document's labels rank in file order."""
+    file = LabelFile(source.name)
     width = 0
     for number, line in source.lines():
         cells = [cell.strip() for cell in line.split("\t")]
         if not any(cells):
             continue
         if number == 1 and len(cells) > 2 and not _is_number(cells[2]):
-            # A header.
-            continue
+            continue  # the header
         width = width or min(len(cells), 3)
         try:
             score = -float(number) if width < 3 else number_of(cells[2])
@@ -117,12 +116,12 @@ def _from_tsv(source: Source) -> LabelFile:
             raise DamagedFileError(f"line {number} is not `id<TAB>label<TAB>score`") from error
         if len(cells) < 2 or not all(cells[:2]):
             raise DamagedFileError(f"line {number} is not `id<TAB>label`")
-        found.add(cells[0], strip_brackets(cells[1]), score)
-    return found
+        file.add(cells[0], strip_brackets(cells[1]), score)
+    return file
 
 
 def _table_delimiter(first_line: str) -> str | None:
-    """What parts the cells of a table of predictions; None if this is no header of one."""
+    """The delimiter of a table of predictions, or None if the line is not its header."""
     for delimiter in ("\t", ",", ";"):
         header = {cell.strip().strip('"').casefold() for cell in first_line.split(delimiter)}
         texts = header & {key.casefold() for key in (*TITLE_KEYS, *BODY_KEYS)}
@@ -132,12 +131,12 @@ def _table_delimiter(first_line: str) -> str | None:
 
 
 def _from_table(source: Source, delimiter: str) -> LabelFile:
-    """A row a prediction; without score or rank those of a document count in file order."""
-    found = LabelFile(source.name)
+    """Read one prediction per row; without score or rank, labels rank in file order."""
+    file = LabelFile(source.name)
     lines = (line + "\n" for _, line in source.lines())
     table = csv.reader(lines, delimiter=delimiter, strict=True)
     if delimiter == "\t":
-        # Quotes mean nothing here, as in a corpus.
+        # Quotes have no special meaning in TSV, as in a corpus.
         table = csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE)
     header = [cell.strip().casefold() for cell in next(table)]
     document, label = (
@@ -155,48 +154,49 @@ def _from_table(source: Source, delimiter: str) -> LabelFile:
                 value = number_of(row[score])
             else:
                 value = -number_of(table.line_num if rank is None else row[rank])
-            named = "" if name is None else row[name].strip()
+            label_name = "" if name is None else row[name].strip()
             if not row[document].strip() or not row[label].strip():
                 raise ValueError("an empty cell")
-            found.add(row[document].strip(), strip_brackets(row[label].strip()), value, named)
+            file.add(row[document].strip(), strip_brackets(row[label].strip()), value, label_name)
     except (IndexError, ValueError, csv.Error) as error:
         expected = ", ".join(header)
         raise DamagedFileError(f"line {table.line_num} does not hold {expected}") from error
-    return found
+    return file
 
 
 def _from_npz(path: Path) -> LabelFile:
     from scipy.sparse import csr_matrix, load_npz
 
     try:
-        with path.open("rb") as file:
-            matrix = csr_matrix(load_npz(file))
-            file.seek(0)
-            arrays = np.load(file)
-            # Ids that `annotate` puts beside scipy's own arrays.
+        with path.open("rb") as stream:
+            matrix = csr_matrix(load_npz(stream))
+            stream.seek(0)
+            arrays = np.load(stream)
+            # Ids that `annotate` stores beside scipy's own arrays.
             documents, labels = (_texts(arrays, key) for key in ("documents", "labels"))
     except (ValueError, KeyError, TypeError, OSError, EOFError, BadZipFile, zlib.error) as error:
-        raise DamagedFileError(f"{printable(path)}: no sparse matrix ({error})") from error
+        raise DamagedFileError(f"{printable(path)}: not a sparse matrix ({error})") from error
     if not np.isfinite(matrix.data).all():
-        raise DamagedFileError(f"{printable(path)}: a score is no finite number")
+        raise DamagedFileError(f"{printable(path)}: a score is not a finite number")
     rows, columns = matrix.shape
     for names, size, kind in ((documents, rows, "rows"), (labels, columns, "columns")):
         if names is not None and len(names) != size:
             raise DamagedFileError(
-                f"{printable(path)}: names of {len(names):,} {kind}, of which it has {size:,}"
+                f"{printable(path)}: the number of {kind} ({size:,}) differs from the number of "
+                f"their names ({len(names):,})"
             )
-    found = LabelFile(
+    file = LabelFile(
         printable(path), has_ids=documents is not None, width=columns if labels is None else None
     )
     for row in range(rows):
         span = slice(matrix.indptr[row], matrix.indptr[row + 1])
         pairs = zip(matrix.indices[span].tolist(), matrix.data[span].tolist(), strict=True)
         document = place(row + 1) if documents is None else documents[row]
-        found.begin(document)
+        file.begin(document)
         for column, score in pairs:
             if score:
-                found.add(document, str(column) if labels is None else labels[column], score)
-    return found
+                file.add(document, str(column) if labels is None else labels[column], score)
+    return file
 
 
 def _texts(arrays: Any, key: str) -> list[str] | None:
@@ -204,15 +204,15 @@ def _texts(arrays: Any, key: str) -> list[str] | None:
 
 
 def _from_corpus(path: Path) -> LabelFile:
-    found = LabelFile(printable(path), has_ids=_has_ids(path))
+    file = LabelFile(printable(path), has_ids=_has_ids(path))
     for document in _documents(path):
-        found.add_ordered(document.id, document.labels)
-        found.names.update(document.label_names)
-    return found
+        file.add_ordered(document.id, document.labels)
+        file.names.update(document.label_names)
+    return file
 
 
 def _has_ids(path: Path) -> bool:
-    """Whether the format keeps ids; those of Annif's TSV are made from the file's name."""
+    """Whether the format has ids; those of Annif's TSV are generated."""
     if path.is_dir():
         return True
     with Source(path) as source:
@@ -226,4 +226,4 @@ def _documents(path: Path) -> Iterator[Any]:
     if report.skipped and not report.read:
         raise DamagedFileError(f"{printable(path)}: none of its records could be read")
     if report.files_refused or report.files_damaged:
-        raise DamagedFileError(f"{printable(path)}: could not be read to its end")
+        raise DamagedFileError(f"{printable(path)}: could not be read completely")

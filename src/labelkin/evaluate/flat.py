@@ -2,7 +2,7 @@
 
 Micro, macro and example-based measures are those of the official BioASQ
 evaluator (Tsoumakas et al., "Mining Multi-label Data", 2010, section 7).
-A quotient whose denominator is 0 counts as 0.
+A quotient with denominator 0 counts as 0.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ Quotient = Callable[[Counts], Floats]
 
 
 def precision(counts: Counts) -> Floats:
-    """Correct of predicted."""
+    """Correct labels / predicted labels."""
     return ratio(counts.correct, counts.predicted)
 
 
 def recall(counts: Counts) -> Floats:
-    """Correct of gold."""
+    """Correct labels / gold labels."""
     return ratio(counts.correct, counts.gold)
 
 
@@ -33,7 +33,7 @@ def f_score(counts: Counts) -> Floats:
 
 
 def jaccard(counts: Counts) -> Floats:
-    """Correct of all that is predicted or gold."""
+    """Correct labels / labels that are predicted or gold."""
     return ratio(counts.correct, counts.predicted + counts.gold - counts.correct)
 
 
@@ -93,7 +93,8 @@ _add_mean("EBR", "Mean over documents of the share of gold labels that are predi
 _add_mean("EBF", "Mean over documents of the harmonic mean of precision and recall.", f_score)
 _add_mean(
     "Acc",
-    "Mean over documents of the labels both gold and predicted by those that are either.",
+    "Mean over documents of the number of labels both gold and predicted, divided by the number "
+    "that are either.",
     jaccard,
 )
 _add_mean(

@@ -16,22 +16,22 @@ if TYPE_CHECKING:
 
 
 def gold_matrix(documents: Sequence[Document], vocabulary: Vocabulary) -> csr_matrix[Any]:
-    """Documents × labels. Labels that the vocabulary lacks get columns behind its own.
+    """Documents × labels. Labels missing from the vocabulary get columns after its own.
 
-    Nobody can predict those, but a system must not look better because the
-    vocabulary it was given lacks what people have used.
+    No method can predict those, but they count: a method must not score higher
+    because its vocabulary lacks headings that people have assigned.
     """
     unknown = list(unknown_labels(documents, vocabulary))
-    behind = {label: len(vocabulary) + place for place, label in enumerate(unknown)}
-    wanted = [
-        sorted({behind[label] if column is None else column for label, column in resolved})
+    extra_columns = {label: column for column, label in enumerate(unknown, len(vocabulary))}
+    columns = [
+        sorted({extra_columns[label] if column is None else column for label, column in resolved})
         for resolved in _resolved(documents, vocabulary)
     ]
-    return Ranking.from_lists(wanted).matrix(len(vocabulary) + len(unknown))
+    return Ranking.from_lists(columns).matrix(len(vocabulary) + len(unknown))
 
 
 def unknown_labels(documents: Sequence[Document], vocabulary: Vocabulary) -> Counter[str]:
-    """The labels that the vocabulary lacks, in the order of their columns, and how often."""
+    """Counts of the labels missing from the vocabulary, in the order of their columns."""
     return Counter(
         label
         for resolved in _resolved(documents, vocabulary)
@@ -43,7 +43,7 @@ def unknown_labels(documents: Sequence[Document], vocabulary: Vocabulary) -> Cou
 def _resolved(
     documents: Sequence[Document], vocabulary: Vocabulary
 ) -> Iterator[list[tuple[str, int | None]]]:
-    """The labels of each document with their columns, None where there is none."""
+    """The labels of each document with their columns; None if unresolved."""
     for document in documents:
         names, language = document.label_names, document.language or ""
         yield [
@@ -53,7 +53,7 @@ def _resolved(
 
 
 def hierarchy_of(vocabulary: Vocabulary, labels: int) -> Hierarchy:
-    """What stands above what; columns behind the vocabulary's have nothing above them."""
+    """The hierarchy of a vocabulary; columns after its own have no parents."""
     pairs = (
         (vocabulary.column(parent), column)
         for column, concept in enumerate(vocabulary)

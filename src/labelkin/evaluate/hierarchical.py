@@ -3,8 +3,8 @@
 Definitions: Kosmopoulos et al., "Evaluation measures for hierarchical
 classification: a unified view and novel approaches" (Data Mining and Knowledge
 Discovery 29, 2015), with the conventions of the authors' HEMKit: a dummy root
-stands above parentless labels, and a maximum distance of d lets a label reach
-d + 1 levels of ancestors (hP, hR, hF), or meet another at most d levels above
+is the parent of parentless labels, and with a maximum distance of d a label has
+d + 1 levels of ancestors (hP, hR, hF), or meets another at most d levels above
 both, else at the root (LCA-P, LCA-R, LCA-F).
 """
 
@@ -24,19 +24,19 @@ _DISTANCE = {"distance": 4.0}
 
 
 def extended_counts(evaluation: Evaluation, distance: int) -> Floats:
-    """Per document the common, predicted and gold nodes after ancestors were added."""
+    """Numbers of common, predicted and gold nodes per document, with ancestors added."""
     hierarchy = _hierarchy(evaluation)
-    above: dict[int, frozenset[int]] = {}
+    cache: dict[int, frozenset[int]] = {}
     counts = np.zeros((evaluation.documents, 3))
     for place, (gold, predicted) in enumerate(_label_sets(evaluation)):
-        extended_gold = _extended(hierarchy, gold, distance, above)
-        extended = _extended(hierarchy, predicted, distance, above)
+        extended_gold = _extended(hierarchy, gold, distance, cache)
+        extended = _extended(hierarchy, predicted, distance, cache)
         counts[place] = (len(extended & extended_gold), len(extended), len(extended_gold))
     return counts
 
 
 def lca_counts(evaluation: Evaluation, distance: int) -> Floats:
-    """Per document the common, predicted and gold nodes of the graphs to common ancestors."""
+    """Numbers of common, predicted and gold nodes per document, in the LCA graphs."""
     ancestors = Ancestors(_hierarchy(evaluation), distance)
     counts = np.zeros((evaluation.documents, 3))
     for place, (gold, predicted) in enumerate(_label_sets(evaluation)):
@@ -48,7 +48,7 @@ def lca_counts(evaluation: Evaluation, distance: int) -> Floats:
 def _hierarchy(evaluation: Evaluation) -> Hierarchy:
     if evaluation.hierarchy is None:
         raise ConfigError(
-            "a hierarchy is needed; give one to the evaluation, or --vocab to `score`"
+            "a hierarchy is needed; pass one to the evaluation, or use `score` with --vocab"
         )
     return evaluation.hierarchy
 
@@ -57,18 +57,18 @@ def _label_sets(evaluation: Evaluation) -> Iterator[tuple[list[int], list[int]]]
     """Gold and predicted labels of each document."""
     gold, predicted = evaluation.gold, evaluation.predicted
     for place in range(evaluation.documents):
-        wanted = gold.indices[gold.indptr[place] : gold.indptr[place + 1]]
-        yield wanted.tolist(), predicted[place][0].tolist()
+        gold_labels = gold.indices[gold.indptr[place] : gold.indptr[place + 1]]
+        yield gold_labels.tolist(), predicted[place][0].tolist()
 
 
 def _extended(
-    hierarchy: Hierarchy, labels: list[int], distance: int, above: dict[int, frozenset[int]]
+    hierarchy: Hierarchy, labels: list[int], distance: int, cache: dict[int, frozenset[int]]
 ) -> frozenset[int]:
-    """The labels with their ancestors; `above` remembers those of each label."""
+    """The labels with their ancestors; `cache` holds those of each label."""
     for label in labels:
-        if label not in above:
-            above[label] = frozenset(hierarchy.distances(label, distance + 1))
-    return frozenset().union(*(above[label] for label in labels))
+        if label not in cache:
+            cache[label] = frozenset(hierarchy.distances(label, distance + 1))
+    return frozenset().union(*(cache[label] for label in labels))
 
 
 def _precision(counts: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""Broader labels: the graph that hierarchical measures climb."""
+"""The graph of broader labels for hierarchical measures."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 @dataclass(frozen=True, eq=False)
 class Hierarchy:
-    """Parents of every node, in a directed graph under a root of its own.
+    """Parents of every node, in a directed graph with a dummy root.
 
-    Nodes below `labels` are label columns; nodes from there on stand only above
-    labels (a concept that is no heading itself). A node without parents has
-    the dummy root as its parent, which is the last node.
+    Nodes below `labels` are label columns; later nodes are only ancestors of
+    labels (concepts that are not labels themselves). The last node is the dummy
+    root, the parent of all nodes without another.
     """
 
     labels: int
@@ -29,12 +29,12 @@ class Hierarchy:
 
     def above(self, node: int) -> list[int]:
         """The parents of a node; none for the root."""
-        found: list[int] = self.parents[self.starts[node] : self.starts[node + 1]].tolist()
-        return found
+        parents: list[int] = self.parents[self.starts[node] : self.starts[node + 1]].tolist()
+        return parents
 
     def distances(self, node: int, levels: int) -> dict[int, int]:
         """A node and its ancestors up to `levels` above, each with its shortest distance."""
-        found = {node: 0}
+        distances = {node: 0}
         frontier = [node]
         for level in range(1, levels + 1):
             if not frontier:
@@ -42,15 +42,15 @@ class Hierarchy:
             reached: list[int] = []
             for below in frontier:
                 for parent in self.above(below):
-                    if parent not in found:
-                        found[parent] = level
+                    if parent not in distances:
+                        distances[parent] = level
                         reached.append(parent)
             frontier = reached
-        return found
+        return distances
 
     @classmethod
     def from_pairs(cls, pairs: Iterable[tuple[int, int]], labels: int) -> Hierarchy:
-        """A hierarchy from pairs of parent and child."""
+        """A hierarchy from pairs (parent, child); duplicates count once."""
         edges = np.unique(np.array(list(pairs), dtype=np.int64).reshape(-1, 2), axis=0)
         root = max(labels, int(edges.max()) + 1 if len(edges) else 0)
         orphans = np.setdiff1d(np.arange(root), edges[:, 1])

@@ -1,11 +1,11 @@
-"""Predictions in JSON.
+"""Reads predictions in JSON.
 
-| whose | looks like |
+| source | content |
 |---|---|
-| `labelkin annotate` | `{"id", "suggestions": [{"id", "name", "score"}, …]}` a line |
+| `labelkin annotate` | lines of `{"id", "suggestions": [{"id", "name", "score"}, …]}` |
 | `labelkin suggest --json` | a list of these |
-| `annif index` | `{"document_id", "results": [{"uri", "label", "score"}, …]}` a line |
-| BioASQ's submissions | `{"documents": [{"pmid", "labels": […]}, …]}` |
+| `annif index` | lines of `{"document_id", "results": [{"uri", "label", "score"}, …]}` |
+| BioASQ submissions | `{"documents": [{"pmid", "labels": […]}, …]}` |
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from labelkin.evaluate.label_file import LabelFile, number_of, place
 from labelkin.exceptions import DamagedFileError
 
 _LISTS = ("suggestions", "results")
-# What is sent to BioASQ says first who sends it.
+# BioASQ submissions may name the sender first.
 _SUBMISSION = re.compile(rb'\s*\{(\s*"\w+"\s*:\s*"[^"]*"\s*,)+\s*"documents"\s*:\s*\[')
 
 
 def json_label_file(path: Path) -> LabelFile | None:
-    """The predictions in a JSON file; None if it is none, or holds a corpus."""
+    """The predictions in a JSON file, or None if it is not JSON or holds a corpus."""
     with Source(path) as source:
-        form = recognised(source)
-        if form == "bioasq" or (form == "jsonl" and _SUBMISSION.match(source.head)):
+        format_name = recognised(source)
+        if format_name == "bioasq" or (format_name == "jsonl" and _SUBMISSION.match(source.head)):
             opening = OPENING.match(source.head.decode("utf-8", "replace"))
             key = opening.group("key") if opening else "documents"
             return _collected(source.name, _stream(source, f"{key}.item" if key else "item"))
-        if form in ("jsonl", "annif-jsonl"):
+        if format_name in ("jsonl", "annif-jsonl"):
             return _collected(source.name, _lines(source))
         return None
 
 
 def _lines(source: Source) -> Iterator[tuple[str, Any]]:
-    """Records by line; None stands for what is no JSON."""
+    """Records with their line; None for a line that is not JSON."""
     for number, line in source.lines():
         if line.strip():
             try:
@@ -66,50 +66,51 @@ def _stream(source: Source, prefix: str) -> Iterator[tuple[str, Any]]:
 
 
 def _collected(path: str, records: Iterator[tuple[str, Any]]) -> LabelFile | None:
-    """All predictions; None where the first record is that of a corpus."""
-    found = LabelFile(path, has_ids=False)
+    """All predictions, or None if the first record is not a prediction."""
+    file = LabelFile(path, has_ids=False)
     for number, (where, record) in enumerate(records, start=1):
         if number == 1 and not _is_prediction(record):
             return None
         try:
-            _take(found, record, number)
+            _add(file, record, number)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise DamagedFileError(f"{where} is no list of suggestions") from error
-    return found if found.labels else None
+            raise DamagedFileError(f"{where} is not a list of suggestions") from error
+    return file if file.labels else None
 
 
 def _is_prediction(record: Any) -> bool:
     if not isinstance(record, dict):
         return False
     has_text = any(record.get(key) for key in (*TITLE_KEYS, *BODY_KEYS))
-    return _given(record) is not None or (_labels(record) is not None and not has_text)
+    return _scored(record) is not None or (_unscored(record) is not None and not has_text)
 
 
-def _given(record: dict[str, Any]) -> list[Any] | None:
-    """Labels with scores."""
+def _scored(record: dict[str, Any]) -> list[Any] | None:
+    """The list of labels with scores, if the record has one."""
     lists = (record.get(key) for key in _LISTS)
-    return next((found for found in lists if isinstance(found, list)), None)
+    return next((labels for labels in lists if isinstance(labels, list)), None)
 
 
-def _labels(record: dict[str, Any]) -> object:
-    """Labels without scores."""
+def _unscored(record: dict[str, Any]) -> object:
+    """The labels without scores, if the record has some."""
     return next((record[key] for key in LABEL_KEYS if record.get(key) is not None), None)
 
 
-def _take(found: LabelFile, record: Any, number: int) -> None:
+def _add(file: LabelFile, record: Any, number: int) -> None:
     identifier = next((record[key] for key in ID_KEYS if record.get(key) not in (None, "")), None)
-    found.has_ids |= identifier is not None
+    file.has_ids |= identifier is not None
     document = place(number) if identifier is None else str(identifier)
-    given = _given(record)
-    if given is None:
-        if _labels(record) is None:
+    scored = _scored(record)
+    if scored is None:
+        unscored = _unscored(record)
+        if unscored is None:
             raise ValueError("no labels")
-        labels, names = labels_of(_labels(record))
-        found.add_ordered(document, labels)
-        found.names.update({**names, **(record.get("label_names") or {})})
+        labels, names = labels_of(unscored)
+        file.add_ordered(document, labels)
+        file.names.update({**names, **(record.get("label_names") or {})})
         return
-    found.begin(document)
-    for one in given:
-        # Ours say id and name, Annif's uri and label.
-        label, name = ("uri", "label") if "uri" in one else ("id", "name")
-        found.add(document, str(one[label]), number_of(one["score"]), str(one.get(name) or ""))
+    file.begin(document)
+    for item in scored:
+        # labelkin writes id and name, Annif uri and label.
+        label, name = ("uri", "label") if "uri" in item else ("id", "name")
+        file.add(document, str(item[label]), number_of(item["score"]), str(item.get(name) or ""))

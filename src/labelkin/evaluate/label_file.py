@@ -1,4 +1,4 @@
-"""Label sets as a file gives them: gold ones, or what some tool predicted."""
+"""The labels in one file: gold labels, or the predictions of a tool."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 
 @dataclass
 class LabelFile:
-    """Labels by document; scores only order them.
+    """Labels with scores by document; scores matter only for the order.
 
-    `names` has what the file calls a label beside its id. Documents without ids
-    (`has_ids`) are known by their place; `place` numbers them. Where the labels
-    are the numbers of a matrix's columns, `width` says how many there are.
-    `repeated` counts documents that came again; the last counts.
+    `names` maps labels to the names that the file gives beside them. If
+    `has_ids` is false, `place` makes the documents' keys from their position.
+    If the labels are column numbers of a matrix, `width` is its number of
+    columns. `repeated` counts repeated documents, of which the last one is kept.
     """
 
     path: str
@@ -25,42 +25,42 @@ class LabelFile:
     repeated: int = 0
 
     def begin(self, document: str) -> None:
-        """A document whose labels follow; what was known of one with the same id is dropped."""
+        """Start a document without labels; it replaces an earlier one with the same id."""
         self.repeated += document in self.labels
         self.labels[document] = {}
 
     def add(self, document: str, label: str, score: float, name: str = "") -> None:
-        """Give `document` a label; of a label that comes twice the better score counts."""
+        """Add a label to `document`; a repeated label keeps its better score."""
         scores = self.labels.setdefault(document, {})
         scores[label] = max(score, scores.get(label, score))
         if name:
             self.names[label] = name
 
     def add_ordered(self, document: str, labels: Sequence[str]) -> None:
-        """A document with its labels, best first."""
+        """Add a document with its labels, best first."""
         self.begin(document)
         for rank, label in enumerate(labels):
             self.add(document, label, float(len(labels) - rank))
 
     def all_labels(self) -> Iterator[str]:
-        """Every label, as often as it occurs."""
+        """The labels of all documents, with repeats."""
         return (label for scores in self.labels.values() for label in scores)
 
     def ranked(self, document: str) -> list[str]:
-        """The labels of a document, equal scores in file order."""
+        """The labels of a document, best first; equal scores stay in file order."""
         scores = self.labels.get(document, {})
         return sorted(scores, key=lambda label: -scores[label])
 
 
 def place(number: int) -> str:
-    """What stands for the id of a document that has none."""
+    """The key of the document at position `number`, for files without ids."""
     return f"#{number}"
 
 
 def number_of(value: object) -> float:
-    """A score; ValueError for what is no finite number."""
+    """Parse a score; ValueError if it is not a finite number."""
     text = str(value)
     number = float(text)
     if "_" in text or not math.isfinite(number):
-        raise ValueError(f"{value} is no score")
+        raise ValueError(f"{value} is not a score")
     return number

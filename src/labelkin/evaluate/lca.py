@@ -1,20 +1,20 @@
-"""Graphs of lowest common ancestors, which the LCA measures compare.
+"""The graphs of lowest common ancestors that the LCA measures compare.
 
 Kosmopoulos et al. 2015 (see `hierarchical`) link every gold label to the
 predicted label that is nearest through a common ancestor, and every predicted
-label to a gold one. These ancestors are taken, those with most labels first,
-until each label is linked. The gold graph holds shortest
-paths from gold labels up to them, the predicted graph those from predicted
-labels.
+label to a gold one. These ancestors are selected, those with most labels first,
+until each label is linked. The gold graph holds shortest paths from gold labels
+up to them, the predicted graph those from predicted labels.
 
-The maximum distance is that of HEMKit, the authors' tool: labels that share no
-ancestor so near to both meet at the root. On its small example HEMKit prints
-the same figures; on the 100 documents of tests/reference LCA-P, LCA-R and LCA-F
-differ from its own by up to 0.0020, and by up to 0.0037 with a maximum distance
-of 4. That is no independent check: how far labels reach, and what counts as
-linked, were chosen among very many readings for being near these same figures,
-so elsewhere the difference may be larger. Which of equal ancestors, partners
-and paths are taken (those of the lowest number) is our choice.
+The maximum distance is that of HEMKit, the authors' tool: labels without a
+common ancestor within that distance of both meet at the root. On its small
+example HEMKit prints the same figures; on the 100 documents of tests/reference
+LCA-P, LCA-R and LCA-F differ from HEMKit's by up to 0.0020, and by up to 0.0037
+with a maximum distance of 4. This is not an independent check: the definition
+leaves open how far labels reach and what counts as linked, and we chose the
+reading closest to these same figures among very many, so the difference may be
+larger elsewhere. Of equal ancestors, partners and paths we select those with
+the lowest number.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ Label = tuple[int, int]
 
 
 class Ancestors:
-    """The ancestors of nodes with their distances; remembered.
+    """The ancestors of nodes with their distances, cached.
 
-    Labels may meet at ancestors that are up to `reach` above both.
+    Labels meet at ancestors up to `reach` levels above both.
     """
 
     def __init__(self, hierarchy: Hierarchy, reach: int) -> None:
@@ -43,13 +43,17 @@ class Ancestors:
     def of(self, node: int) -> dict[int, int]:
         """A node and its ancestors, each with its shortest distance."""
         if node not in self._known:
-            # There are no more levels than nodes, of which the root is the last.
+            # There cannot be more levels than nodes, and the root is the last node.
             self._known[node] = self._hierarchy.distances(node, levels=self.root)
         return self._known[node]
 
     def near(self, node: int) -> dict[int, int]:
-        """Those within reach."""
-        return {one: away for one, away in self.of(node).items() if away <= self._reach}
+        """The ancestors within reach, each with its shortest distance."""
+        return {
+            ancestor: distance
+            for ancestor, distance in self.of(node).items()
+            if distance <= self._reach
+        }
 
     def path(self, node: int, ancestor: int) -> set[int]:
         """A shortest path, both ends included."""
@@ -69,57 +73,61 @@ def lca_graphs(
     nearest: dict[int, set[Label]] = defaultdict(set)
     linked: dict[int, set[Label]] = defaultdict(set)
     for side in (0, 1):
-        others = _Others(graphs[1 - side], ancestors)
+        others = _OtherSide(graphs[1 - side], ancestors)
         for node in graphs[side]:
             for ancestor, partners in others.links(node).items():
                 nearest[ancestor].add((side, node))
-                linked[ancestor] |= {(side, node), *((1 - side, one) for one in partners)}
-    waiting: set[Label] = set().union(*linked.values())
+                linked[ancestor] |= {(side, node), *((1 - side, partner) for partner in partners)}
+    unlinked: set[Label] = set().union(*linked.values())
     for ancestor in sorted(linked, key=lambda node: (-len(linked[node]), node)):
-        if not waiting:
+        if not unlinked:
             break
-        waiting -= linked[ancestor]
-        for side, node in _climbing(nearest[ancestor], linked[ancestor]):
+        unlinked -= linked[ancestor]
+        for side, node in _labels_with_path(nearest[ancestor], linked[ancestor]):
             graphs[side].update(ancestors.path(node, ancestor))
     return graphs
 
 
-class _Others:
-    """The labels of the other side, as seen from below."""
+class _OtherSide:
+    """The labels that a label of one side is linked to."""
 
     def __init__(self, nodes: Iterable[int], ancestors: Ancestors) -> None:
         self._nodes = {*nodes}
         self._ancestors = ancestors
         self._least: dict[int, int] = {}
         for node in self._nodes:
-            for ancestor, away in ancestors.near(node).items():
-                self._least[ancestor] = min(away, self._least.get(ancestor, away))
+            for ancestor, distance in ancestors.near(node).items():
+                self._least[ancestor] = min(distance, self._least.get(ancestor, distance))
 
     def links(self, node: int) -> dict[int, set[int]]:
-        """The common ancestors by which a node is nearest to these labels, with its partners."""
+        """The ancestors through which `node` is nearest to these labels, with its partners."""
         if not self._nodes:
             return {}
         lengths = {
-            ancestor: away + self._least[ancestor]
-            for ancestor, away in self._ancestors.near(node).items()
+            ancestor: distance + self._least[ancestor]
+            for ancestor, distance in self._ancestors.near(node).items()
             if ancestor in self._least
         }
         if not lengths:
             return {self._ancestors.root: self._nodes}
         shortest = min(lengths.values())
-        return {one: self._partners(one) for one, length in lengths.items() if length == shortest}
+        return {
+            ancestor: self._partners(ancestor)
+            for ancestor, length in lengths.items()
+            if length == shortest
+        }
 
     def _partners(self, ancestor: int) -> set[int]:
         """The labels that are nearest to an ancestor."""
         least = self._least[ancestor]
-        return {one for one in self._nodes if self._ancestors.of(one).get(ancestor) == least}
+        return {node for node in self._nodes if self._ancestors.of(node).get(ancestor) == least}
 
 
-def _climbing(nearest: set[Label], linked: set[Label]) -> set[Label]:
-    """The labels that need a path to an ancestor: those nearest by it, and one a side at least."""
-    one_a_side = {
+def _labels_with_path(nearest: set[Label], linked: set[Label]) -> set[Label]:
+    """The labels that need a path to an ancestor: those nearest through it, and one per side."""
+    one_per_side = {
         min(label for label in linked if label[0] == side)
         for side in (0, 1)
         if not any(label[0] == side for label in nearest)
     }
-    return nearest | one_a_side
+    return nearest | one_per_side

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,18 +16,18 @@ from labelkin.evaluate.evaluation import Evaluation, Floats
 from labelkin.exceptions import ConfigError
 
 _NAME = re.compile(r"(?P<family>[A-Za-z-]+)(\((?P<options>[^()]*)\))?(@(?P<depth>[0-9]+))?")
-# No ranking is longer.
+# No ranking is this long.
 _DEEPEST = 1_000_000
 _families: dict[str, Family] = {}
+_registration_lock = threading.Lock()
 
 
 @dataclass(frozen=True)
 class Measure:
     """A measure with its parameters; equal when family and parameters are.
 
-    `str(measure)` is its name, from which `parse_measure` makes it again:
-    `MiF`, `nDCG@10`, `LCA-F(distance=100000)`. Parameters at their defaults
-    are left out of the name.
+    `str(measure)` is its name, which `parse_measure` parses back: `MiF`, `nDCG@10`,
+    `LCA-F(distance=100000)`. The name omits parameters at their defaults.
     """
 
     family: Family
@@ -64,9 +65,9 @@ class Measure:
         return self.family.statistics is not None
 
     def check_goal(self) -> None:
-        """ConfigError if more of it is not better."""
+        """Raise ConfigError if a higher value is not better."""
         if not self.family.is_goal:
-            raise ConfigError(f"{self.name}: more of it is not better; take another measure")
+            raise ConfigError(f"{self.name}: a higher value is not better; choose another measure")
 
     def statistics(self, evaluation: Evaluation) -> Floats:
         """Documents × statistics whose sums over documents determine the value."""
@@ -75,7 +76,7 @@ class Measure:
         return self.family.statistics(evaluation, self)
 
     def value(self, evaluation: Evaluation) -> float:
-        """The measure's value; 0 where it is undefined, as for no documents."""
+        """The measure's value; 0 if it is undefined, as for no documents."""
         if self.family.statistics is None:
             return float(self.family.combine(evaluation, self))
         totals = self.statistics(evaluation).sum(axis=0)
@@ -91,7 +92,7 @@ class Family:
 
     With `statistics`, a value is `combine(sums of the statistics, documents)`,
     where sums may carry leading axes (one entry per resample). Without, it is
-    `combine(evaluation, measure)`. Of a measure that `is_goal` more is better.
+    `combine(evaluation, measure)`. If `is_goal`, a higher value is better.
     """
 
     name: str
@@ -112,30 +113,31 @@ class Family:
 
 
 def ratio(numerator: Any, denominator: Any) -> Floats:
-    """Element by element, 0 where the denominator is 0."""
+    """Divide element by element; 0 where the denominator is 0."""
     top, bottom = np.broadcast_arrays(
         np.asarray(numerator, dtype=np.float64), np.asarray(denominator, dtype=np.float64)
     )
-    made = np.zeros(top.shape)
-    np.divide(top, bottom, out=made, where=bottom != 0)
-    return made
+    quotients = np.zeros(top.shape)
+    np.divide(top, bottom, out=quotients, where=bottom != 0)
+    return quotients
 
 
 def mean_of_documents(totals: Floats, documents: int) -> Floats:
-    """The combination of measures that average one value per document."""
+    """The `combine` of measures that average one value per document."""
     return ratio(totals[..., 0], documents)
 
 
 def ratio_of_sums(totals: Floats, documents: int) -> Floats:  # noqa: ARG001
-    """The combination of measures that divide one sum over documents by another."""
+    """The `combine` of measures that divide one sum over documents by another."""
     return ratio(totals[..., 0], totals[..., 1])
 
 
 def register(family: Family) -> None:
-    """Make the measures of a family known to `parse_measure`."""
-    if family.name in _families:
-        raise ValueError(f"a measure {family.name!r} is registered already")
-    _families[family.name] = family
+    """Let `parse_measure` parse the measures of a family."""
+    with _registration_lock:
+        if family.name in _families:
+            raise ValueError(f"a measure {family.name!r} is already registered")
+        _families[family.name] = family
 
 
 def registered_families() -> tuple[Family, ...]:
@@ -144,7 +146,7 @@ def registered_families() -> tuple[Family, ...]:
 
 
 def parse_measure(name: str) -> Measure:
-    """The measure that a name such as `MiF`, `nDCG@10` or `hF(distance=100000)` stands for."""
+    """The measure with a name such as `MiF`, `nDCG@10` or `hF(distance=100000)`."""
     match = _NAME.fullmatch(name.strip())
     family = _families.get(match["family"]) if match else None
     if match is None or family is None:
@@ -153,7 +155,7 @@ def parse_measure(name: str) -> Measure:
     if family.has_depth and not depth:
         raise ConfigError(f"measure {name!r} needs a depth of at least 1: {family.name}@5")
     if depth is not None and depth > _DEEPEST:
-        raise ConfigError(f"measure {name!r}: a depth of at most {_DEEPEST:,}, please")
+        raise ConfigError(f"measure {name!r}: the depth must be at most {_DEEPEST:,}")
     if not family.has_depth and depth is not None:
         raise ConfigError(f"measure {name!r} takes no depth; try {family.name}")
     return Measure(family, depth, _options(name, family, match["options"]))
@@ -167,7 +169,9 @@ def _options(name: str, family: Family, text: str | None) -> tuple[tuple[str, fl
             raise ConfigError(f"measure {name!r} has no parameter {key!r}; try {family.pattern}")
         given[key] = _number(name, key, value)
     defaults = family.options.items()
-    return tuple((key, given[key]) for key, usual in defaults if given.get(key, usual) != usual)
+    return tuple(
+        (key, given[key]) for key, default in defaults if given.get(key, default) != default
+    )
 
 
 def _number(name: str, key: str, text: str) -> float:
@@ -176,15 +180,15 @@ def _number(name: str, key: str, text: str) -> float:
     except ValueError:
         number = math.nan
     if not 0 <= number < math.inf:
-        raise ConfigError(f"measure {name!r}: {text!r} is no number from 0 up for {key}")
+        raise ConfigError(f"measure {name!r}: {key} must be a number of at least 0, not {text!r}")
     return number
 
 
 def _suggestion(name: str) -> str:
-    patterns = {family.pattern.casefold(): family.pattern for family in _families.values()}
-    bare = {family.name.casefold(): family.pattern for family in _families.values()}
+    families = registered_families()
+    patterns = {family.name.casefold(): family.pattern for family in families}
     wanted = re.sub(r"@\d*", "", name).strip().casefold()
-    close = difflib.get_close_matches(wanted, bare, n=3, cutoff=0.5)
+    close = difflib.get_close_matches(wanted, patterns, n=3, cutoff=0.5)
     if close:
-        return f"did you mean {', '.join(bare[match] for match in close)}?"
-    return f"known are {', '.join(patterns.values())}"
+        return f"did you mean {', '.join(patterns[match] for match in close)}?"
+    return f"known: {', '.join(family.pattern for family in families)}"

@@ -31,11 +31,11 @@ _PROPENSITY = {"A": 0.55, "B": 1.5}
 
 
 def inverse_propensities(evaluation: Evaluation, a: float = 0.55, b: float = 1.5) -> Floats:
-    """1 / p_l for every label: how much a correct label counts, rare ones more."""
+    """1 / p_l for every label: the weight of a correct label, higher for rare ones."""
     frequencies = evaluation.frequencies
     if not evaluation.training_documents:
         raise ConfigError(
-            "the number of training documents is needed; give it to the evaluation, or a "
+            "the number of training documents is needed; pass it to the evaluation, or pass a "
             "collection to `score` with --vocab"
         )
     c = (np.log(evaluation.training_documents) - 1) * (b + 1) ** a
@@ -43,7 +43,7 @@ def inverse_propensities(evaluation: Evaluation, a: float = 0.55, b: float = 1.5
 
 
 def _gains(ranking: Ranking, gains: Floats, k: int, *, discounted: bool) -> Floats:
-    """The sum over the first k of each document of the gains, one per ranked label."""
+    """Sum `gains`, one per ranked label, over the first k labels of each document."""
     ranks = ranking.ranks
     counted = np.where(ranks < k, gains, 0.0)
     if discounted:
@@ -78,7 +78,7 @@ def _ndcg(evaluation: Evaluation, measure: Measure) -> Floats:
 def _propensity_gains(
     evaluation: Evaluation, measure: Measure, *, discounted: bool
 ) -> tuple[Floats, Floats]:
-    """Gained and best attainable, per document."""
+    """The actual and the best attainable gain of each document."""
     options = measure.parameters
     weights = inverse_propensities(evaluation, options["A"], options["B"])
     ordered, gold = evaluation.ordered, evaluation.gold
@@ -105,9 +105,9 @@ def _ps_ndcg(evaluation: Evaluation, measure: Measure) -> Floats:
 
 def _coverage(evaluation: Evaluation, measure: Measure) -> float:
     ordered = evaluation.ordered
-    right = evaluation.ordered_hits & (ordered.ranks < measure.k)
-    found = np.unique(ordered.columns[right]).size
-    return float(ratio(found, (evaluation.label_counts.gold > 0).sum()))
+    correct = evaluation.ordered_hits & (ordered.ranks < measure.k)
+    covered = np.unique(ordered.columns[correct]).size
+    return float(ratio(covered, (evaluation.label_counts.gold > 0).sum()))
 
 
 for _family in (
@@ -152,8 +152,8 @@ for _family in (
     ),
     Family(
         "coverage",
-        "Share of the gold labels that are among the first k of a document that has them, at least "
-        "once.",
+        "Share of the gold labels that are among the first k of at least one document that has "
+        "them.",
         _coverage,
         has_depth=True,
     ),

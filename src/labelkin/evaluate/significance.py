@@ -1,8 +1,8 @@
-"""How far a value would move with other documents, and whether two systems differ.
+"""Bootstrap intervals of a measure, and a paired test of two systems.
 
-Both draw documents, not labels: labels of a document are not independent. For
-measures that follow from sums over documents a resample is one product of
-counts and statistics; the others are computed anew for each.
+Both resample documents, not labels: the labels of a document are not
+independent. For measures that follow from sums over documents a resample is one
+product of counts and statistics; others are recomputed for each resample.
 """
 
 from __future__ import annotations
@@ -69,12 +69,12 @@ def bootstrap_interval(
 def paired_test(
     measure: Measure, a: Evaluation, b: Evaluation, samples: int = 1000, seed: int = 0
 ) -> PairedTest:
-    """Approximate randomisation (Noreen 1989): whether a and b could be one system.
+    """Approximate randomisation (Noreen 1989): test whether a and b differ.
 
-    In each sample the predictions of a and b change places for a random half of
-    the documents. The p-value is the share of samples, the actual outcome
-    among them, whose difference is at least as large as the actual one in
-    either direction; it cannot be below 1 / (samples + 1).
+    Each sample swaps the predictions of a and b for a random half of the
+    documents. The p-value is the share of samples, including the actual
+    outcome, whose difference is at least as large as the actual one in either
+    direction; it cannot be below 1 / (samples + 1).
     """
     _require_documents(a)
     if not _same_gold(a, b):
@@ -90,7 +90,7 @@ def paired_test(
             swapped = rng.random(a.documents) < 0.5
             left, right = _exchanged(a, b, swapped), _exchanged(b, a, swapped)
             differences[number] = measure.value(left) - measure.value(right)
-    # Differences that are equal on paper may differ in the last bits.
+    # Differences that are equal in theory may differ in the last bits.
     extreme = int(np.sum(np.abs(differences) >= abs(actual) - 1e-12))
     return PairedTest(*values, actual, (extreme + 1) / (samples + 1))
 
@@ -111,7 +111,7 @@ def _swapped_sums(
 
 
 def _exchanged(mine: Evaluation, other: Evaluation, swapped: npt.NDArray[np.bool_]) -> Evaluation:
-    """`mine` with the predictions of `other` for the documents that are swapped."""
+    """`mine` with the predictions of `other` for the swapped documents."""
     places = np.arange(mine.documents) + np.where(swapped, mine.documents, 0)
 
     def mixed(own: Ranking, others: Ranking) -> Ranking:
@@ -134,11 +134,11 @@ def _same_gold(a: Evaluation, b: Evaluation) -> bool:
 
 
 def _batches(samples: int, documents: int) -> list[slice]:
-    """Spans of samples that keep the matrix of samples × documents small."""
+    """Slices of samples that keep the matrix of samples × documents small."""
     step = max(1, _BATCH_CELLS // documents)
     return [slice(start, min(start + step, samples)) for start in range(0, samples, step)]
 
 
 def _require_documents(evaluation: Evaluation) -> None:
     if evaluation.documents == 0:
-        raise ValueError("there are no documents to draw from")
+        raise ValueError("there are no documents to resample")

@@ -1,4 +1,4 @@
-"""How a vocabulary spreads over its top-level categories (the paper's table 1)."""
+"""Counts of concepts per top-level category (the paper's table 1)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from labelkin.vocab.vocabulary import Vocabulary
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """A branch: how many concepts it holds, and how many places they take in it.
+    """A branch of the hierarchy, with the number of its concepts and of their places.
 
-    A concept can stand at several places of one branch. The paper's table
-    counts places: its sixteen numbers add up to about twice the descriptors.
+    A concept can have several places in one branch. The paper's table counts
+    places: its sixteen numbers add up to about twice the number of descriptors.
     """
 
     code: str
@@ -24,7 +24,7 @@ class Category:
 
 
 def categories(vocabulary: Vocabulary, language: str = "en") -> list[Category]:
-    """Branches by the first letter of tree numbers, else by the topmost concepts."""
+    """Group by the first letter of tree numbers if all notations are such, else by top concept."""
     placed = [concept for concept in vocabulary if concept.notations]
     if placed and all(TREE_NUMBER.fullmatch(place) for c in placed for place in c.notations):
         return _by_tree_number(vocabulary, language)
@@ -41,9 +41,9 @@ def _by_tree_number(vocabulary: Vocabulary, language: str) -> list[Category]:
             places[number[0]] += 1
             if "." not in number:
                 roots.setdefault(number[0], []).append(concept.name(language))
-    # MeSH's categories are no concepts; elsewhere a single root names its branch.
+    # MeSH's categories are not concepts; elsewhere a single root names its branch.
     is_mesh = any(DESCRIPTOR_ID.fullmatch(concept.id) for concept in vocabulary)
-    names = {letter: found[0] for letter, found in roots.items() if len(found) == 1}
+    names = {letter: tops[0] for letter, tops in roots.items() if len(tops) == 1}
     names = CATEGORY_NAMES if is_mesh else names
     return [
         Category(letter, names.get(letter, ""), len(concepts[letter]), places[letter])
@@ -52,7 +52,7 @@ def _by_tree_number(vocabulary: Vocabulary, language: str) -> list[Category]:
 
 
 def _by_top_concept(vocabulary: Vocabulary, language: str) -> list[Category]:
-    found = []
+    branches = []
     for concept in vocabulary.top():
         below: set[str] = set()
         places = 1
@@ -64,5 +64,5 @@ def _by_top_concept(vocabulary: Vocabulary, language: str) -> list[Category]:
                 below.add(identifier)
                 pending.extend(vocabulary.narrower(identifier))
         code = concept.notations[0] if concept.notations else concept.id
-        found.append(Category(code, concept.name(language), len(below) + 1, places))
-    return sorted(found, key=lambda category: (-category.concepts, category.code))
+        branches.append(Category(code, concept.name(language), len(below) + 1, places))
+    return sorted(branches, key=lambda category: (-category.concepts, category.code))

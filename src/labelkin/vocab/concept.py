@@ -1,4 +1,4 @@
-"""One heading of a controlled vocabulary."""
+"""One entry of a controlled vocabulary."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Concept:
-    """A heading: what it is called, in which languages, and where it stands.
+    """A concept with its names in each language and its links to other concepts.
 
     `names` and `synonyms` are keyed by language code. `notations` are codes
     that place the concept in a scheme (MeSH tree numbers, classification
-    codes). `broader`, `related` and `replaced_by` hold concept ids; narrower
-    concepts follow from `broader` and are answered by the `Vocabulary`.
+    codes). `broader`, `related` and `replaced_by` hold concept ids;
+    `Vocabulary.narrower` gives the inverse of `broader`.
     """
 
     id: str
@@ -29,7 +29,7 @@ class Concept:
     def name(self, language: str = "en") -> str:
         """The preferred name in `language`, else in English, else in any, else the id.
 
-        For `de-AT` one in `de` will do.
+        A regional tag such as `de-AT` falls back to `de`.
         """
         for known in (language, language.partition("-")[0], "en"):
             if known in self.names:

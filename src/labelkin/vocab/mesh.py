@@ -1,4 +1,4 @@
-"""MeSH: descriptor XML, and the tree numbers that make its hierarchy."""
+"""MeSH: descriptor XML, and the hierarchy that its tree numbers define."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ CATEGORY_NAMES = {
 def with_tree_hierarchy(concepts: Iterable[Concept]) -> list[Concept]:
     """`concepts` with `broader` filled in from their tree numbers.
 
-    `C10.228.140` stands below the concept at `C10.228`; a concept has as many
-    parents as its places in the tree have.
+    `C10.228.140` is narrower than the concept at `C10.228`; a concept with
+    several tree numbers can have several parents.
     """
     listed = list(concepts)
     places = {number: concept.id for concept in listed for number in concept.notations}
@@ -60,7 +60,7 @@ def with_tree_hierarchy(concepts: Iterable[Concept]) -> list[Concept]:
 
 
 def read_mesh_xml(source: Source, report: ReadReport, language: str = "en") -> list[Concept]:
-    """The descriptors of `desc20XX.xml`, one record in memory at a time."""
+    """Read the descriptors of `desc20XX.xml`, parsing one record at a time."""
     return with_tree_hierarchy(_descriptors(source, report, language))
 
 

@@ -1,11 +1,11 @@
-"""Finding a concept by what a document calls it.
+"""Resolves the labels of documents to concepts.
 
 The steps, in order: id or URI; notation; preferred name; synonym; both again
-with words turned at the comma (`Diabetes Mellitus, Type 2` = `Type 2 Diabetes
-Mellitus`); and the last part of a URI. From names on, case, white space and
-Unicode form do not matter, names in the document's own language come before
-those in others, names of current concepts before those of deprecated ones, and
-a name that two concepts share in one step resolves to neither.
+with the words inverted at the comma (`Diabetes Mellitus, Type 2` = `Type 2
+Diabetes Mellitus`); and the last part of a URI. From names on, case, white space
+and Unicode form are ignored, names in the document's own language precede those
+in others, names of current concepts precede those of deprecated ones, and a name
+that two concepts share in one step resolves to neither.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _AMBIGUOUS = -1
 
 
 class Match(Enum):
-    """By what a label was found, or why it was not."""
+    """How a label was resolved, or why it was not."""
 
     ID = "id"
     NOTATION = "notation"
     NAME = "name"
     SYNONYM = "synonym"
-    TURNED = "turned at the comma"
+    TURNED = "inverted at the comma"
     URI_TAIL = "last part of a URI"
     AMBIGUOUS = "ambiguous"
     UNKNOWN = "unknown"
@@ -35,24 +35,24 @@ class Match(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """The column of a label's concept (None where it has none) and how it was found."""
+    """The column of a label's concept (None if unresolved) and how it was matched."""
 
     column: int | None
     match: Match
 
 
 def name_key(name: str) -> str:
-    """`name` without regard to case, white space and Unicode form."""
+    """The key under which `name` is compared: without case, extra spaces and Unicode variants."""
     return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
 def turned(key: str) -> str:
-    """`b, a` → `a b`; a name without a comma stays as it is."""
+    """`b, a` → `a b`; a name without a comma stays unchanged."""
     return " ".join(reversed(key.split(", "))) if ", " in key else key
 
 
 def uri_tail(identifier: str) -> str:
-    """What follows the last `/` or `#` of a URI, nothing for other identifiers."""
+    """The part after the last `/` or `#` of a URI; empty for other identifiers."""
     if "://" not in identifier:
         return ""
     return identifier.rstrip("/#").replace("#", "/").rsplit("/", 1)[-1]
@@ -60,7 +60,7 @@ def uri_tail(identifier: str) -> str:
 
 @dataclass(slots=True)
 class _Names:
-    """The names of one group of concepts, each with its column."""
+    """Lookup tables from name keys to columns, for one group of concepts."""
 
     preferred: dict[str, int] = field(default_factory=dict)
     synonyms: dict[str, int] = field(default_factory=dict)
@@ -69,21 +69,21 @@ class _Names:
     def add(self, column: int, names: Iterable[str], synonyms: Iterable[str]) -> None:
         keys = [name_key(name) for name in names]
         synonym_keys = [name_key(name) for name in synonyms]
-        _enter(self.preferred, keys, column)
-        _enter(self.synonyms, synonym_keys, column)
+        _add_keys(self.preferred, keys, column)
+        _add_keys(self.synonyms, synonym_keys, column)
         inverted = [turned(key) for key in (*keys, *synonym_keys) if ", " in key]
-        _enter(self.turned, inverted, column)
+        _add_keys(self.turned, inverted, column)
 
     def steps(self, key: str) -> Iterator[tuple[int | None, Match]]:
         yield self.preferred.get(key), Match.NAME
         yield self.synonyms.get(key), Match.SYNONYM
-        direct = turned(key)
+        inverted = turned(key)
         for table in (self.preferred, self.synonyms, self.turned):
-            yield table.get(direct), Match.TURNED
+            yield table.get(inverted), Match.TURNED
 
 
 class NameIndex:
-    """All ways to call the concepts of a vocabulary."""
+    """Finds concepts by id, URI, notation, name or synonym."""
 
     def __init__(self) -> None:
         self._ids: dict[str, int] = {}
@@ -94,25 +94,25 @@ class NameIndex:
         self._deprecated = _Names()
 
     def add(self, column: int, concept: Concept) -> None:
-        """Make `concept` findable."""
+        """Index `concept` under its column."""
         self._ids[concept.id] = column
-        _enter(self._tails, [uri_tail(concept.id)], column)
-        _enter(self._notations, concept.notations, column)
-        every = [name for names in concept.synonyms.values() for name in names]
+        _add_keys(self._tails, [uri_tail(concept.id)], column)
+        _add_keys(self._notations, concept.notations, column)
+        synonyms = [name for names in concept.synonyms.values() for name in names]
         if concept.deprecated:
-            self._deprecated.add(column, concept.names.values(), every)
+            self._deprecated.add(column, concept.names.values(), synonyms)
             return
-        self._current.add(column, concept.names.values(), every)
+        self._current.add(column, concept.names.values(), synonyms)
         for language in {**concept.names, **concept.synonyms}:
-            own = self._by_language.setdefault(language, _Names())
-            name = [concept.names[language]] if language in concept.names else []
-            own.add(column, name, concept.synonyms.get(language, ()))
+            names = self._by_language.setdefault(language, _Names())
+            preferred = [concept.names[language]] if language in concept.names else []
+            names.add(column, preferred, concept.synonyms.get(language, ()))
 
     def resolve(self, label: str, language: str = "", *, guess: bool = True) -> Resolution:
-        """The concept that `label` means, first of all in `language`.
+        """The concept that `label` stands for, with names in `language` preferred.
 
-        Without `guess`, URIs are taken at their word: no other URI, and no
-        bare id, stands for them.
+        Without `guess`, a URI has to match exactly: neither a similar URI nor a
+        bare id matches it.
         """
         if label in self._ids:
             return Resolution(self._ids[label], Match.ID)
@@ -139,7 +139,7 @@ class NameIndex:
         yield from self._deprecated.steps(key)
 
     def _uri(self, label: str) -> int | None:
-        """A URI that differs in scheme or a final slash only, or ends in a bare id."""
+        """The column of a URI that differs only in scheme or final slash, or of its last part."""
         rest = label.split("://", 1)[1]
         for scheme in ("http", "https"):
             for variant in (f"{scheme}://{rest.rstrip('/')}", f"{scheme}://{rest.rstrip('/')}/"):
@@ -148,7 +148,7 @@ class NameIndex:
         return self._ids.get(uri_tail(label))
 
 
-def _enter(table: dict[str, int], keys: Iterable[str], column: int) -> None:
+def _add_keys(table: dict[str, int], keys: Iterable[str], column: int) -> None:
     for key in keys:
         if key and table.setdefault(key, column) != column:
             table[key] = _AMBIGUOUS

@@ -1,4 +1,4 @@
-"""Reading a vocabulary file, whatever its format."""
+"""Reads a vocabulary file in any known format."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _MESH_ROOT = re.compile(rb"<DescriptorRecord(Set)?\b")
 def read_vocabulary(
     path: str | Path, format: str | None = None, language: str = "en"
 ) -> Vocabulary:
-    """The vocabulary in `path`: MeSH descriptor XML, SKOS or a table; .gz is read as it is.
+    """Read a vocabulary: MeSH descriptor XML, SKOS or a table, gzipped or not.
 
-    The format is recognised by content and extension unless `format` names it
-    (`mesh-xml`, `skos`, `table`). `language` is that of names without a tag.
+    The format is recognised by content and extension unless `format` is given
+    (`mesh-xml`, `skos`, `table`). Names without a language tag are in `language`.
     """
     path = Path(path)
     code = normalise_language(language)
     if code is None:
-        raise VocabularyError(f"{language!r} is no language code; give one such as 'en' or 'pt'")
+        raise VocabularyError(f"{language!r} is not a language code; use one such as 'en' or 'pt'")
     if not path.is_file():
         raise InputError(f"{path}: no such file")
     if format is not None and format not in FORMATS:
-        raise FormatError(f"{format!r} is no vocabulary format; known: {', '.join(FORMATS)}")
+        raise FormatError(f"unknown vocabulary format {format!r}; known: {', '.join(FORMATS)}")
     report = ReadReport()
     try:
         concepts = _read(path, format, report, code)
@@ -41,11 +41,11 @@ def read_vocabulary(
     vocabulary = Vocabulary()
     for concept in concepts:
         if concept.id in vocabulary:
-            report.skip(str(path), f"concept {concept.id}", "the id occurs twice")
+            report.skip(str(path), f"concept {concept.id}", "duplicate id")
         else:
             vocabulary.add(concept)
     if not vocabulary:
-        raise VocabularyError(f"{path}: no concept could be read from it")
+        raise VocabularyError(f"{path}: no concepts found in the file")
     return vocabulary
 
 

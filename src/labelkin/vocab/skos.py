@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 import warnings
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from rdflib import Graph
     from rdflib.term import Node
 
+# catch_warnings replaces the filters of the whole process and restores them afterwards.
+_warning_filters_lock = threading.Lock()
 _REMOTE_CONTEXT = re.compile(rb'"@context"\s*:\s*\[?\s*"(\w+://[^"]*)"')
 
 SYNTAXES = {
@@ -38,10 +41,10 @@ SYNTAXES = {
 def read_skos(
     source: Source, syntax: str, report: ReadReport, language: str = "en"
 ) -> list[Concept]:
-    """Every `skos:Concept` in the order of its URIs; a literal without a tag is in `language`.
+    """Read every `skos:Concept`, ordered by URI; literals without a tag are in `language`.
 
-    Where nothing is typed so, whatever has a `skos:prefLabel` and is no scheme
-    or collection counts. rdflib holds the whole graph in memory while it is read.
+    If there are none, everything with a `skos:prefLabel` that is not a scheme or
+    collection is a concept. rdflib holds the whole graph in memory.
     """
     from rdflib import Dataset, Graph, URIRef
     from rdflib.namespace import RDF, SKOS
@@ -49,11 +52,15 @@ def read_skos(
     if syntax == "json-ld":
         _refuse_remote_contexts(source)
 
-    # Quad syntaxes want a dataset; its default graph is the union of all.
+    # Quad syntaxes need a dataset; its default graph is the union of all graphs.
     graph: Graph = Dataset(default_union=True) if syntax in ("nquads", "trig") else Graph()
     try:
-        with source.damage_reported("part of the way"), warnings.catch_warnings():
-            # rdflib warns of its own use of its own deprecated parts.
+        with (
+            source.damage_reported("in the middle"),
+            _warning_filters_lock,
+            warnings.catch_warnings(),
+        ):
+            # rdflib uses parts of itself that it has deprecated.
             warnings.simplefilter("ignore", DeprecationWarning)
             graph.parse(source=source.stream, format=syntax)
     except DamagedFileError:
@@ -70,18 +77,18 @@ def read_skos(
     concepts = [_concept(graph, uri, language) for uri in uris]
     nameless = [concept.id for concept in concepts if not concept.names]
     if nameless:
-        message = f"{len(nameless):,} concepts have no preferred label, {nameless[0]} for one"
+        message = f"{len(nameless):,} concepts have no preferred label, such as {nameless[0]}"
         report.note(source.name, "labels", message)
     return concepts
 
 
 def _refuse_remote_contexts(source: Source) -> None:
-    """A vocabulary file must not make us fetch things: rdflib would."""
+    """Refuse JSON-LD whose context rdflib would fetch from the network."""
     remote = _REMOTE_CONTEXT.search(source.head)
     if remote:
         raise DamagedFileError(
             f"the JSON-LD context {remote.group(1).decode('utf-8', 'replace')} is not in the file "
-            "and is not fetched; write the vocabulary as Turtle, or with its context inside"
+            "and is not fetched; convert the file to Turtle, or include the context in it"
         )
 
 
@@ -97,9 +104,9 @@ def _concept(graph: Graph, uri: Node, language: str) -> Concept:
         _texts(graph, uri, "altLabel", language),
         _texts(graph, uri, "hiddenLabel", language),
     ):
-        for tag, found in texts.items():
-            if found:
-                synonyms[tag] = tuple(dict.fromkeys((*synonyms.get(tag, ()), *found)))
+        for tag, values in texts.items():
+            if values:
+                synonyms[tag] = tuple(dict.fromkeys((*synonyms.get(tag, ()), *values)))
     broader = {*graph.objects(uri, SKOS.broader), *graph.subjects(SKOS.narrower, uri)}
     related = {*graph.objects(uri, SKOS.related), *graph.subjects(SKOS.related, uri)}
     schemes = {*graph.objects(uri, SKOS.inScheme), *graph.objects(uri, SKOS.topConceptOf)}
@@ -120,9 +127,9 @@ def _concept(graph: Graph, uri: Node, language: str) -> Concept:
 
 
 def _texts(graph: Graph, uri: Node, label: str, language: str) -> dict[str, tuple[str, ...]]:
-    """The labels of one kind by language, SKOS-XL's included.
+    """The labels of one kind by language, including SKOS-XL labels.
 
-    A language's own tag comes before its regional ones: `de` before `de-AT`.
+    Labels with a plain tag precede those with a regional one: `de` before `de-AT`.
     """
     from rdflib.namespace import SKOS, Namespace
 
@@ -130,15 +137,16 @@ def _texts(graph: Graph, uri: Node, label: str, language: str) -> dict[str, tupl
     literals = list(graph.objects(uri, SKOS[label]))
     for node in graph.objects(uri, extended[label]):
         literals += graph.objects(node, extended.literalForm)
-    found: dict[str, set[tuple[bool, str]]] = {}
+    by_language: dict[str, set[tuple[bool, str]]] = {}
     for literal in literals:
         tag = getattr(literal, "language", None) or ""
         key = (normalise_language(tag) if tag else None) or language
         text = clean_label(str(literal))
         if text:
-            found.setdefault(key, set()).add((tag not in ("", key), text))
+            by_language.setdefault(key, set()).add((tag not in ("", key), text))
     return {
-        tag: tuple(dict.fromkeys(text for _, text in sorted(found[tag]))) for tag in sorted(found)
+        tag: tuple(dict.fromkeys(text for _, text in sorted(by_language[tag])))
+        for tag in sorted(by_language)
     }
 
 

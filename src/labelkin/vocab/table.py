@@ -21,15 +21,14 @@ _SEPARATOR = "|"
 
 
 def read_table(source: Source, report: ReadReport, language: str = "en") -> list[Concept]:
-    """A TSV or CSV vocabulary; a row without id or name is skipped and reported.
+    """Read a TSV or CSV vocabulary; rows without id or name are skipped and reported.
 
-    Without a header a row is `uri<TAB>label` and perhaps a notation, as Annif has
-    it. With one, the
-    columns are id (`id`, `ui`, `uri`), name (`name`, `label`, `prefLabel`),
-    synonyms (`entry_terms`, `synonyms`, `altLabel`), `tree_numbers` or
-    `notation`, `broader`, `related`, `deprecated`, `replaced_by`; a name or
-    synonym column may end in a language (`label_de`). Several values in a cell
-    are parted by `|`.
+    Without a header a row is `uri<TAB>label` with an optional notation, as in
+    Annif. With one, the columns are id (`id`, `ui`, `uri`), name (`name`,
+    `label`, `prefLabel`), synonyms (`entry_terms`, `synonyms`, `altLabel`),
+    `tree_numbers` or `notation`, `broader`, `related`, `deprecated`,
+    `replaced_by`; a name or synonym column may end in a language (`label_de`).
+    `|` separates several values in a cell.
     """
     concepts: list[Concept] = []
     header: list[str] = []
@@ -82,15 +81,15 @@ def _from_columns(header: list[str], row: list[str], language: str) -> Concept:
             if cell and (tag := _language_of(column, _NAME_COLUMNS, language))
         },
         synonyms={
-            tag: _several(cell)
+            tag: _values(cell)
             for column, cell in cells.items()
             if cell and (tag := _language_of(column, _SYNONYM_COLUMNS, language))
         },
-        notations=_several(_first(cells, _NOTATION_COLUMNS)),
-        broader=tuple(map(_identifier, _several(cells.get("broader", "")))),
-        related=tuple(map(_identifier, _several(cells.get("related", "")))),
+        notations=_values(_first(cells, _NOTATION_COLUMNS)),
+        broader=tuple(map(_identifier, _values(cells.get("broader", "")))),
+        related=tuple(map(_identifier, _values(cells.get("related", "")))),
         deprecated=cells.get("deprecated", "").casefold() in ("1", "true", "yes"),
-        replaced_by=tuple(map(_identifier, _several(cells.get("replaced_by", "")))),
+        replaced_by=tuple(map(_identifier, _values(cells.get("replaced_by", "")))),
     )
 
 
@@ -110,6 +109,6 @@ def _first(cells: dict[str, str], columns: tuple[str, ...]) -> str:
     return next((cells[column] for column in columns if cells.get(column)), "")
 
 
-def _several(cell: str) -> tuple[str, ...]:
+def _values(cell: str) -> tuple[str, ...]:
     values = (clean_label(value) for value in cell.split(_SEPARATOR))
     return tuple(dict.fromkeys(value for value in values if value))

@@ -9,12 +9,18 @@ from labelkin.exceptions import VocabularyError
 from labelkin.vocab.concept import Concept
 from labelkin.vocab.names import NameIndex, Resolution, name_key
 
+# The cache of resolved labels is cleared when it reaches this many entries.
+_CACHED_RESOLUTIONS = 100_000
+
 
 class Vocabulary:
-    """Concepts by column. A concept keeps its column for good; new ones are appended.
+    """Concepts by column. A concept keeps its column; new concepts are appended.
 
-    Columns are what label sets and models are made of; ids are what people and
-    files see. Broader ids that are not in the vocabulary are passed over.
+    Label sets and models refer to columns; people and files refer to ids.
+    Broader ids that are not in the vocabulary are ignored.
+
+    Threads may share a vocabulary for reading. `add` must not run beside
+    readers; `extended` returns a larger vocabulary without changing this one.
     """
 
     def __init__(self, concepts: Iterable[Concept] = ()) -> None:
@@ -38,6 +44,15 @@ class Vocabulary:
         self._narrower = None
         self._resolved.clear()
         return column
+
+    def extended(self, concepts: Iterable[Concept]) -> Vocabulary:
+        """A new vocabulary with `concepts` appended; this one stays unchanged."""
+        vocabulary = Vocabulary()
+        vocabulary._concepts = self._concepts.copy()
+        vocabulary._columns = self._columns.copy()
+        for concept in concepts:
+            vocabulary.add(concept)
+        return vocabulary
 
     def __len__(self) -> int:
         return len(self._concepts)
@@ -65,23 +80,27 @@ class Vocabulary:
     def resolve(
         self, label: str, name: str = "", language: str = "", *, guess: bool = True
     ) -> Resolution:
-        """The concept that `label` means, else the one that `name` (a hint beside it) means.
+        """The concept that `label` stands for, else the one that `name` stands for.
 
-        Names in `language` come before those in others. Without `guess`, a URI
-        or id is taken at its word and nothing stands in for it.
+        `name` is the name that a source gives beside an id. Names in `language`
+        precede those in others. Without `guess`, a URI or id has to match
+        exactly, and `name` is ignored.
         """
         key = (label, name, language, guess)
-        found = self._resolved.get(key)
-        if found is None:
-            found = self._name_index.resolve(label, language, guess=guess)
-            if found.column is None and name and guess:
-                by_name = self._name_index.resolve(name, language)
-                found = by_name if by_name.column is not None else found
-            self._resolved[key] = found
-        return found
+        resolution = self._resolved.get(key)
+        if resolution is None:
+            names = self._name_index
+            resolution = names.resolve(label, language, guess=guess)
+            if resolution.column is None and name and guess:
+                by_name = names.resolve(name, language)
+                resolution = by_name if by_name.column is not None else resolution
+            if len(self._resolved) >= _CACHED_RESOLUTIONS:
+                self._resolved.clear()
+            self._resolved[key] = resolution
+        return resolution
 
     def find(self, label: str) -> Concept:
-        """The concept that a person means by `label`; VocabularyError says why there is none."""
+        """The concept for an id or name typed by a person; VocabularyError if there is none."""
         resolution = self.resolve(label)
         if resolution.column is None:
             raise VocabularyError(
@@ -91,29 +110,32 @@ class Vocabulary:
         return self._concepts[resolution.column]
 
     def narrower(self, identifier: str) -> tuple[str, ...]:
-        """Ids of the concepts directly below."""
-        if self._narrower is None:
-            self._narrower = {}
+        """Ids of the direct children."""
+        narrower = self._narrower
+        if narrower is None:
+            narrower = {}
             for concept in self._concepts:
                 for parent in concept.broader:
-                    self._narrower.setdefault(parent, []).append(concept.id)
-        return tuple(self._narrower.get(identifier, ()))
+                    narrower.setdefault(parent, []).append(concept.id)
+            # Assigned when complete: another thread must not see half of it.
+            self._narrower = narrower
+        return tuple(narrower.get(identifier, ()))
 
     def broader(self, identifier: str) -> tuple[str, ...]:
-        """Ids of the concepts directly above that are in the vocabulary."""
+        """Ids of the direct parents that are in the vocabulary."""
         return tuple(
             parent for parent in self.concept(identifier).broader if parent in self._columns
         )
 
     def top(self) -> list[Concept]:
-        """Concepts with nothing above them."""
+        """Concepts without a parent in the vocabulary."""
         return [concept for concept in self._concepts if not self.broader(concept.id)]
 
     def search(self, query: str, limit: int = 20) -> list[tuple[Concept, str]]:
-        """Concepts whose names hold `query`, each with the name that matched.
+        """Concepts with a name that contains `query`, each with its best matching name.
 
-        Whole names come first, then beginnings, then words, then the rest; the
-        shorter name wins within each.
+        Exact matches come first, then prefixes, then starts of words, then other
+        matches; within each, shorter names come first.
         """
         wanted = name_key(query)
         hits: list[tuple[int, int, int, str]] = []
@@ -132,19 +154,22 @@ class Vocabulary:
         return sorted({language for concept in self._concepts for language in concept.names})
 
     def fingerprint(self) -> str:
-        """A digest of the ids in column order: equal means columns mean the same."""
-        digest = hashlib.sha256()
+        """A checksum of the ids in column order: if equal, the columns mean the same."""
+        checksum = hashlib.sha256()
         for concept in self._concepts:
-            digest.update(concept.id.encode("utf-8") + b"\n")
-        return digest.hexdigest()
+            checksum.update(concept.id.encode("utf-8") + b"\n")
+        return checksum.hexdigest()
 
     @property
     def _name_index(self) -> NameIndex:
-        if self._names is None:
-            self._names = NameIndex()
+        names = self._names
+        if names is None:
+            names = NameIndex()
             for column, concept in enumerate(self._concepts):
-                self._names.add(column, concept)
-        return self._names
+                names.add(column, concept)
+            # Assigned when complete: another thread must not see half of it.
+            self._names = names
+        return names
 
 
 def _all_names(concept: Concept) -> Iterator[str]:

@@ -1,9 +1,9 @@
-"""Aspects: short names that a line of an outline may list to get further narrower headings.
+"""Aspects: short names that a line of an outline lists to generate narrower headings.
 
 `Wheat + winter diseases` yields "Wheat, Winter" and "Wheat Diseases" below "Wheat".
 In a pattern, `{name}` is the heading's name ("Apples") and `{stem}` its singular ("Apple").
 An aspect with a `home` gives its headings a second parent, which is where most of the
-poly-hierarchy comes from ("Wheat Diseases" also stands below "Crop Diseases").
+poly-hierarchy comes from ("Wheat Diseases" is also below "Crop Diseases").
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Aspect:
-    """How one aspect names its headings, where they also belong and how a text treats them."""
+    """Name patterns of one aspect, and its headings' second parent, category and topic words."""
 
     pattern: str
     synonyms: tuple[str, ...]

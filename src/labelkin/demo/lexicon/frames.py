@@ -1,8 +1,8 @@
 """Sentence frames. `{x}` takes a noun phrase, singular or plural.
 
 No frame lets `{x}` govern a verb whose form shows number (past tense and modals are safe), so
-that "wheat", "apple trees" and "slugs and snails" fit alike. A frame that ends in `~` tells of
-something that happened and may get a lead (`LEADS`) or a tail (`TAILS`).
+that "wheat", "apple trees" and "slugs and snails" fit alike. A frame that ends in `~` describes
+an event and may get a lead (`LEADS`) or a tail (`TAILS`).
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ WORDED: dict[str, tuple[str, ...]] = {
         "a note on {x} explains the procedure",
     ),
 }
-"""Frames for a heading that only its topic words betray; "" serves all other categories."""
+"""Frames for a heading expressed by topic words only; "" is for all other categories."""
 
 PASSING = (
     "we leave aside {x}, which others have treated",
@@ -295,4 +295,4 @@ JOURNALS: dict[str, tuple[str, ...]] = {
     "village": ("Village and Market", "Parish Histories of Ellmark"),
     "any": ("The Sarn Naturalist", "Letters in Rural Science"),
 }
-"""Invented journals by realm; those of "any" print everything."""
+"""Invented journals by realm; those of "any" publish on all of them."""

@@ -1,4 +1,4 @@
-"""Headings of category H: how things are studied and written down; the check tags live here."""
+"""Headings of category H: how things are studied and written down; the check tags are here."""
 
 from __future__ import annotations
 
