@@ -174,7 +174,7 @@ def test_an_interrupted_training_names_no_other_command(
     copied: Path, changed_grid: Change, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt("interrupted; `labelkin train … --resume` goes on")
+        raise KeyboardInterrupt("interrupted; `labelkin train … --resume` continues")
 
     monkeypatch.setattr("labelkin.autoencoder.fitting.fit_label_model", interrupted)
     plan = plan_of(changed_grid("epochs = 2", "epochs = 3"), copied, data)
