@@ -103,7 +103,7 @@ def find_device(name: str) -> torch.device:
     if name not in available:
         raise ConfigError(f"no device {name!r}; known: auto, {', '.join(available)}")
     if not available[name]:
-        raise ConfigError(f"this machine has no {name} device; use --device auto or cpu")
+        raise ConfigError(f"no {name} device here; use --device auto or cpu")
     if name == "cuda":
         return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
     return torch.device(name)
