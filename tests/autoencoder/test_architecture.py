@@ -47,6 +47,6 @@ def test_auto_grows_with_the_data():
 
 
 @pytest.mark.parametrize("name", ["huge", "10/20", "10/20/x", "0/5/5", ""])
-def test_a_bad_name_is_one_line(name):
+def test_a_bad_name_is_refused(name):
     with pytest.raises(ConfigError):
         make_architecture(name, 10, 10)

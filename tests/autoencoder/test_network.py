@@ -54,7 +54,7 @@ def test_loss_and_gradients_are_those_of_dense_one_hot_vectors():
         torch.testing.assert_close(mine, weight.grad, rtol=1e-4, atol=1e-5)
 
 
-def test_the_input_gradient_has_the_rows_of_the_labels_only():
+def test_the_input_gradient_has_only_the_rows_of_the_labels():
     network, batch = network_of(), batch_of(20)
     network(batch).backward()
     gradient = network.inputs.weight.grad

@@ -38,7 +38,7 @@ def model(trained: Indexer) -> LabelModel:
 
 @pytest.fixture
 def small(model: LabelModel, tmp_path: Path) -> Iterator[Indexer]:
-    """Few documents; the vocabulary lacks some headings of the model and has one that is new."""
+    """Few documents; the vocabulary lacks some headings of the model and has a new one."""
     without = set(model.info.labels[-LEFT_OUT:])
     concepts = [concept for concept in demo_concepts(0) if concept.id not in without]
     vocabulary = Vocabulary([Concept("NEW", {"es": "Nuevo"}), *concepts])
@@ -53,11 +53,11 @@ def own_model(indexer: Indexer) -> LabelModel:
     return LabelModel(indexer.collection.path / "models" / "label-ae")
 
 
-def places_of(found: LabelModel, model: LabelModel) -> tuple[list[int], list[int]]:
-    """Where the labels that both know are in either."""
+def places_of(result: LabelModel, model: LabelModel) -> tuple[list[int], list[int]]:
+    """The places of the common labels in either model."""
     number = {label: place for place, label in enumerate(model.info.labels)}
-    both = [place for place, label in enumerate(found.info.labels) if label in number]
-    return both, [number[found.info.labels[place]] for place in both]
+    both = [place for place, label in enumerate(result.info.labels) if label in number]
+    return both, [number[result.info.labels[place]] for place in both]
 
 
 def origin_and_data(indexer: Indexer, model: LabelModel) -> tuple[Origin, TrainingData]:
@@ -75,11 +75,11 @@ def origin_and_data(indexer: Indexer, model: LabelModel) -> tuple[Origin, Traini
     return origin, data
 
 
-def test_what_both_know_is_taken_over_and_nothing_else_changes(small, model):
+def test_common_labels_are_taken_over_and_nothing_else_changes(small, model):
     small.train(TAKEN, start_from=model.folder)
-    found = own_model(small)
-    before, after = model.tensors(), found.tensors()
-    mine, theirs = places_of(found, model)
+    result = own_model(small)
+    before, after = model.tensors(), result.tensors()
+    mine, theirs = places_of(result, model)
     assert len(mine) == len(model.info.labels) - LEFT_OUT
     assert mine != theirs
     for name in before:
@@ -89,17 +89,17 @@ def test_what_both_know_is_taken_over_and_nothing_else_changes(small, model):
             np.testing.assert_array_equal(after[name], before[name])
 
 
-def test_a_new_heading_begins_at_its_odds_and_disturbs_nobody(small, model):
+def test_a_new_heading_starts_at_its_odds_and_changes_no_other(small, model):
     small.train(TAKEN, start_from=model.folder)
-    found = own_model(small)
-    place = found.info.labels.index("NEW")
-    tensors = found.tensors()
+    result = own_model(small)
+    place = result.info.labels.index("NEW")
+    tensors = result.tensors()
     assert not tensors["inputs.weight"][place].any()
     assert tensors["outputs.bias"][place] == pytest.approx(np.log(20.5 / 40.5), abs=1e-5)
-    latent = np.random.default_rng(0).normal(size=(3, found.latent)).astype(np.float32)
-    logits = found.decode(latent)
+    latent = np.random.default_rng(0).normal(size=(3, result.latent)).astype(np.float32)
+    logits = result.decode(latent)
     assert np.ptp(logits[:, place]) == 0
-    mine, theirs = places_of(found, model)
+    mine, theirs = places_of(result, model)
     np.testing.assert_allclose(logits[:, mine], model.decode(latent)[:, theirs], atol=1e-5)
 
 
@@ -117,7 +117,7 @@ def test_headings_that_no_document_carries_stay(small, model):
     assert {one.concept.id for one in given[0]} & unseen
 
 
-def test_the_result_tells_where_it_came_from(small, model, caplog):
+def test_a_model_records_its_origin(small, model, caplog):
     with caplog.at_level(logging.INFO, "labelkin"):
         small.train(replace(QUICK, epochs=1, preset="large"), start_from=model.folder)
     info = own_model(small).info
@@ -148,11 +148,11 @@ def test_the_result_tells_where_it_came_from(small, model, caplog):
 def test_training_leaves_headings_of_no_document_alone(small, model, sampled_outputs):
     settings = replace(QUICK, sampled_outputs=sampled_outputs)
     small.train(settings, start_from=model.folder)
-    found = own_model(small)
+    result = own_model(small)
     carried = {label for document in small.documents() for label in document.labels}
-    mine, theirs = places_of(found, model)
-    is_carried = np.array([found.info.labels[place] in carried for place in mine])
-    before, after = model.tensors(), found.tensors()
+    mine, theirs = places_of(result, model)
+    is_carried = np.array([result.info.labels[place] in carried for place in mine])
+    before, after = model.tensors(), result.tensors()
     for name in ("inputs.weight", "outputs.weight", "outputs.bias"):
         moved = after[name][mine] != before[name][theirs]
         moved = moved.reshape(len(mine), -1).any(1)
@@ -224,8 +224,8 @@ def test_taking_over_needs_no_torch(small, model):
         f" start_from={str(model.folder)!r});"
         "print(report.info.origin['model'])"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == model.digest
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == model.digest
 
 
 def test_a_model_of_other_headings_is_refused(tmp_path, model):
@@ -243,7 +243,7 @@ def test_nothing_to_start_from(small, tmp_path):
         small.train(TAKEN)
 
 
-def test_models_of_before_have_no_origin(model, tmp_path):
+def test_older_models_have_no_origin(model, tmp_path):
     shutil.copytree(model.folder, tmp_path / "old")
     path = tmp_path / "old" / "model.json"
     content = json.loads(path.read_text())
@@ -258,5 +258,5 @@ def test_headings_that_are_only_kept_are_never_drawn():
         columns, weights = sampling.draw(np.array([3, 399]), np.random.default_rng(0))
         assert columns.max() == 399
         assert len(columns) == (101 if size else 400)
-        # Together they stand for all that is learned.
+        # The weights add up to the number of trained labels.
         assert weights.sum() == pytest.approx(400, abs=0.01)

@@ -33,7 +33,7 @@ def weights(trainer: Trainer) -> dict[str, np.ndarray]:
     return {name: value.numpy().copy() for name, value in trainer.network.state_dict().items()}
 
 
-def test_it_learns_what_can_be_learned(tmp_path):
+def test_training_fits_label_sets_with_a_pattern(tmp_path):
     trainer = Trainer(data_of(topics(400)), replace(QUICK, epochs=20), tmp_path)
     trained = trainer.run()
     first, best = trained.history[0], trained.history[trained.best_epoch - 1]
@@ -68,7 +68,7 @@ def test_resumed_in_the_middle_it_ends_the_same(tmp_path, sampled_outputs, monke
     class Interrupted(Trainer):
         def _step(self, *values):
             if self.position.steps == 12:
-                # In the middle of a step: heeded when it is over.
+                # In the middle of a step; it takes effect after the step.
                 signal.raise_signal(signal.SIGINT)
             return super()._step(*values)
 
@@ -89,7 +89,7 @@ def test_nothing_to_resume(tmp_path):
         Trainer(data_of(topics(100)), QUICK, tmp_path).resume()
 
 
-def test_other_documents_are_not_resumed_with(tmp_path):
+def test_a_checkpoint_of_other_documents_is_refused(tmp_path):
     trainer = Trainer(data_of(topics(100)), QUICK, tmp_path)
     trainer.run()
     with pytest.raises(TrainingError, match="other settings or documents"):
@@ -104,7 +104,7 @@ def test_a_damaged_checkpoint_is_one_line(tmp_path):
         Trainer(data_of(topics(100)), QUICK, tmp_path).resume()
 
 
-def test_a_loss_that_is_no_number_stops_and_keeps_the_checkpoint(tmp_path):
+def test_a_nan_loss_stops_training_and_keeps_the_checkpoint(tmp_path):
     trainer = Trainer(data_of(topics(200)), QUICK, tmp_path)
 
     original = trainer._step
@@ -123,7 +123,7 @@ def test_a_loss_that_is_no_number_stops_and_keeps_the_checkpoint(tmp_path):
     assert all(np.isfinite(value).all() for value in weights(again).values())
 
 
-def test_a_time_budget_ends_in_good_order(tmp_path):
+def test_a_time_budget_ends_training(tmp_path):
     trainer = Trainer(
         data_of(topics(3000)), replace(QUICK, epochs=10_000, minutes=0.02, patience=0), tmp_path
     )
@@ -141,12 +141,12 @@ def test_time_that_is_up_between_epochs_adds_no_empty_one(tmp_path):
     assert trained.stopped == "time"
 
 
-def test_a_budget_counts_anew_after_a_pause(tmp_path):
+def test_a_time_budget_restarts_with_a_resume(tmp_path):
     trainer = Trainer(data_of(topics(100)), replace(QUICK, epochs=1), tmp_path)
     trainer.run()
     trainer.position.seconds = 3600
     trainer._seconds_before = 3600
-    trainer._keep()
+    trainer._save()
     again = Trainer(data_of(topics(100)), replace(QUICK, minutes=30), tmp_path)
     again.resume()
     assert again.run().stopped == "epochs"
@@ -194,7 +194,7 @@ def test_the_best_epoch_has_the_best_score():
     for loss, score in ((5.0, 0.0), (4.0, 0.0), (4.5, 0.2), (3.0, 0.1), (4.4, 0.2), (9.0, 0.1)):
         position.epoch += 1
         outcomes.append(position.is_best(loss, score))
-        position.note(loss, score)
+        position.record(loss, score)
     assert outcomes == [True, True, True, False, True, False]
     assert (position.best_epoch, position.best_score, position.gained) == (5, 0.2, 5)
 
@@ -203,7 +203,7 @@ def test_the_best_epoch_has_the_best_score():
     ("sets", "message"),
     [([], "0 documents"), ([[1]], "1 documents"), ([[], [1], []], "1 documents")],
 )
-def test_too_little_to_learn_from(sets, message):
+def test_too_few_training_documents(sets, message):
     with pytest.raises(TrainingError, match=message):
         data_of(sets)
 
@@ -237,13 +237,13 @@ def test_every_document_comes_once_an_epoch():
     assert not np.array_equal(seen, np.concatenate(list(data.epoch(1, 32, 0))))
 
 
-def test_a_sample_has_what_it_must_have():
+def test_a_sample_has_frequent_and_own_labels():
     sampling = OutputSampling.of_size(1000, 100)
     columns, weights = sampling.draw(np.array([999, 3, 500]), np.random.default_rng(0))
     assert set(range(30)) | {500, 999} <= set(columns.tolist())
     assert np.all(np.diff(columns) > 0)
     assert weights[columns < 30].tolist() == [1.0] * 30
-    # The weights of the drawn ones stand for all of the rest.
+    # The weights of the sampled labels add up to the number of the others.
     assert weights[columns >= 30].sum() == pytest.approx(970)
     assert OutputSampling.of_size(1000, 0) is None
     assert OutputSampling.of_size(140, 100) is None
@@ -345,9 +345,9 @@ def test_killed_and_resumed(tmp_path):
     process.wait()
     steps = json.loads(checkpoint.read_text())["steps"]
     assert steps > 0
-    found = subprocess.run(
+    resumed = subprocess.run(
         [*command, "resume"], capture_output=True, text=True, env=environment, check=True
     )
-    assert found.stdout.split() == ["40", str(steps)]
+    assert resumed.stdout.split() == ["40", str(steps)]
     assert not checkpoint.exists()
     assert LabelModel(path / "models" / "label-ae").info.training["epochs"] == 40

@@ -14,7 +14,7 @@ from .small_grid import GRID, Silent, plan_of
 
 @pytest.fixture(scope="session")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A generated collection as files: 160 documents to learn from, 20 of each split."""
+    """The files of a generated collection: 160 training documents and 20 of each split."""
     folder = tmp_path_factory.mktemp("data")
     documents = list(demo_documents(200, 0))
     write_corpus(documents[:160], folder / "train.jsonl")
@@ -46,7 +46,7 @@ def grid_file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def changed_grid(tmp_path: Path) -> Callable[..., str]:
-    """Write the small grid with one text replaced by another; the path."""
+    """Write the small grid with one text replaced and return its path."""
 
     def change(old: str, new: str, name: str = "changed") -> str:
         assert old in GRID

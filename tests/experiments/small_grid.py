@@ -1,4 +1,4 @@
-"""A grid with every kind of stage that takes seconds, and a run that nobody watches."""
+"""A grid with every kind of stage that runs in seconds, and an observer that prints nothing."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ minutes = 0.01
 
 
 class Silent:
-    """Hears everything and counts."""
+    """Prints nothing and records the stages; `stop_at` interrupts a kind of stage."""
 
     def __init__(self, stop_at: str = "") -> None:
         self.begun: list[str] = []

@@ -24,6 +24,6 @@ def test_rows_of_one_block_differ_in_k_only(grid_file: Path) -> None:
     assert {row.threshold for row in rows} == {"0.50", "0.75"}
 
 
-def test_a_cell_s_name_tells_all() -> None:
+def test_names_of_cells_are_unique() -> None:
     cells = [Cell("knn", "count"), Cell("knn", 0.5), Cell("mix", 0.5), Cell("mix-ranked", 0.5, 0.1)]
     assert len({cell.name for cell in cells}) == len(cells)

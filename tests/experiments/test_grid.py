@@ -35,8 +35,8 @@ def test_published_figures_are_the_paper_s(shared_data: Path) -> None:
         lines = list(csv.DictReader(file))
     assert len(lines) == len(published())
     for line in lines:
-        found = published()[tuple(line[column] for column in COLUMNS)]
-        assert found == {name: float(line[name]) for name in found}
+        values = published()[tuple(line[column] for column in COLUMNS)]
+        assert values == {name: float(line[name]) for name in values}
 
 
 def test_quick_keeps_all_rows() -> None:
@@ -54,7 +54,7 @@ def test_limits_by_size() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ('choose_on = "dev"', 'choose_on = "deev"', "no split 'deev' in the grid; there are dev"),
         ('uses = "stems"', 'use = "stems"', "did you mean 'uses'?"),
@@ -65,25 +65,25 @@ def test_limits_by_size() -> None:
         ('representations = ["dense"]', 'representations = ["x"]', "no representation 'x'"),
         ("ks = [3, 5]", 'ks = ["3"]', "ks.0 = '3'"),
         ("ks = [3, 5]", "ks = [3", "not valid TOML"),
-        ('fuses = ["stems", "dense"]', 'fuses = ["hybrid"]', "fused itself"),
+        ('fuses = ["stems", "dense"]', 'fuses = ["hybrid"]', "itself fused"),
         ('baseline = "basic"', 'baseline = "b"', "no table 'b'"),
         ('title = "A generated collection"', "", "title is missing"),
         ('method = "knn"', 'method = "knn"\nmodel = "tiny"', "takes no model"),
         ("[splits]", "[collection.settings.dense]\nindx = 1\n[splits]", "dense.indx"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line(
-    changed_grid: Change, old: str, new: str, said: str
+def test_an_invalid_grid_raises_a_message_of_one_line(
+    changed_grid: Change, old: str, new: str, message: str
 ) -> None:
     path = changed_grid(old, new)
     with pytest.raises(ConfigError) as caught:
         read_grid(path)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert str(caught.value).startswith(path)
     assert "\n" not in str(caught.value)
 
 
-def test_grids_that_are_not_there(tmp_path: Path, changed_grid: Change) -> None:
+def test_missing_grids(tmp_path: Path, changed_grid: Change) -> None:
     with pytest.raises(ConfigError, match="shipped are medline, paper, scale"):
         read_grid("papers")
     with pytest.raises(ConfigError, match="No such file"):
@@ -93,7 +93,7 @@ def test_grids_that_are_not_there(tmp_path: Path, changed_grid: Change) -> None:
         read_grid(path, quick=True)
 
 
-def test_a_grid_that_extends_another_says_what_is_different(tmp_path: Path) -> None:
+def test_a_grid_that_extends_another_contains_the_differences(tmp_path: Path) -> None:
     (tmp_path / "base.toml").write_text(GRID)
     mine = tmp_path / "mine.toml"
     mine.write_text(

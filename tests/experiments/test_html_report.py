@@ -4,7 +4,7 @@ from labelkin.experiments.document import Comparison, Heading, Paragraph, Table
 from labelkin.experiments.html_report import html
 
 
-def test_texts_are_escaped_and_cells_tell_paper_from_ours() -> None:
+def test_texts_are_escaped_and_cells_hold_paper_and_ours() -> None:
     from lxml import html as parser
 
     table = Table(

@@ -1,4 +1,4 @@
-"""The whole runner on generated data: what is done stays done, whatever happens."""
+"""The whole runner on generated data: finished stages are reused after any interruption."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Change = Callable[..., str]
 
 @pytest.fixture
 def copied(done: tuple[Path, RunReport], tmp_path: Path) -> Path:
-    """A work folder of one's own in which everything is done."""
+    """A copy of the finished work folder, for one test."""
     return Path(shutil.copytree(done[0], tmp_path / "work"))
 
 
@@ -47,7 +47,7 @@ def test_every_stage_is_carried_out_once(done: tuple[Path, RunReport]) -> None:
     assert set(read_journal(work)) == {stage.fingerprint for stage in report.made}
 
 
-def test_again_nothing_is_repeated(
+def test_a_second_run_repeats_nothing(
     done: tuple[Path, RunReport], grid_file: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     work, first = done
@@ -59,12 +59,12 @@ def test_again_nothing_is_repeated(
     assert times == {path: path.stat().st_mtime_ns for path in (work / "measures").iterdir()}
 
 
-def test_only_what_depends_on_a_change_is_repeated(
+def test_a_change_repeats_only_dependent_stages(
     copied: Path, changed_grid: Change, data: Path
 ) -> None:
     grid = changed_grid("cuts = [0.50, 0.75]", "cuts = [0.50, 0.75, 0.60]")
-    kinds = [stage.title for stage in run(plan_of(grid, copied, data), Silent()).made]
-    assert kinds == [
+    titles = [stage.title for stage in run(plan_of(grid, copied, data), Silent()).made]
+    assert titles == [
         *(
             f"measures: tiny, {weighting}, dense, k = {k}, all documents"
             for weighting in ("difference", "square")
@@ -74,13 +74,15 @@ def test_only_what_depends_on_a_change_is_repeated(
     ]
 
 
-def test_what_nobody_needs_any_more_may_be_gone(copied: Path, grid_file: Path, data: Path) -> None:
+def test_unneeded_intermediate_results_may_be_deleted(
+    copied: Path, grid_file: Path, data: Path
+) -> None:
     for kind in ("collection", "index", "neighbours", "model"):
         shutil.rmtree(copied / kind)
     assert missing(plan_of(grid_file, copied, data))[0] == []
 
 
-def test_one_lost_record_is_made_again_with_what_it_needs(
+def test_a_lost_record_is_rebuilt_with_what_it_needs(
     copied: Path, grid_file: Path, data: Path
 ) -> None:
     lost = next((copied / "measures").glob("tiny--square--stems--k---4-*"))
@@ -96,14 +98,14 @@ def test_one_lost_record_is_made_again_with_what_it_needs(
     assert lost.read_text() == before
 
 
-def test_damaged_results_are_made_again(copied: Path, grid_file: Path, data: Path) -> None:
+def test_damaged_results_are_rebuilt(copied: Path, grid_file: Path, data: Path) -> None:
     for kind, content in (("measures", "{"), ("details", "[]")):
         next((copied / kind).iterdir()).write_text(content)
     made = run(plan_of(grid_file, copied, data), Silent()).made
     assert [stage.kind for stage in made] == ["measures", "details"]
 
 
-def test_interrupted_it_goes_on(tmp_path: Path, grid_file: Path, data: Path) -> None:
+def test_an_interrupted_run_is_resumed(tmp_path: Path, grid_file: Path, data: Path) -> None:
     work = tmp_path / "work"
     stopped = Silent(stop_at="fusion")
     with pytest.raises(KeyboardInterrupt):
@@ -131,7 +133,7 @@ run(Plan(read_grid(grid), Path(work), Path(data)), Silent())
 """
 
 
-def test_killed_while_training_it_goes_on_from_the_checkpoint(
+def test_a_killed_training_is_resumed_from_its_checkpoint(
     tmp_path: Path, changed_grid: Change, data: Path
 ) -> None:
     grid = changed_grid("epochs = 2", "epochs = 60\npatience = 0")
@@ -142,31 +144,31 @@ def test_killed_while_training_it_goes_on_from_the_checkpoint(
     )
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline and process.poll() is None:
-        found = list(work.glob("model/*/checkpoint/checkpoint.json"))
-        if found and '"epoch": 0' not in found[0].read_text():
+        checkpoints = list(work.glob("model/*/checkpoint/checkpoint.json"))
+        if checkpoints and '"epoch": 0' not in checkpoints[0].read_text():
             break
         time.sleep(0.005)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    steps = json.loads(found[0].read_text())["steps"]
+    steps = json.loads(checkpoints[0].read_text())["steps"]
     assert steps > 0
     plan = plan_of(grid, work, data)
     todo, kept = missing(plan)
     assert [stage.kind for stage in kept].count("collection") == 1
     assert todo[0].kind == "model"
-    entered: list[int] = []
+    epochs: list[int] = []
     model = next(stage for stage in todo if isinstance(stage, ModelStage))
 
     class Watching(Silent):
         def progress(self, done: int, total: int, note: str) -> None:
             if note.startswith("epoch "):
-                entered.append(int(note.split()[1].rstrip(",")))
+                epochs.append(int(note.split()[1].rstrip(",")))
 
     run(plan, Watching())
     info = model.info()
     assert info is not None
     assert info.training["epochs"] == 60
-    assert min(entered) > 1
+    assert min(epochs) > 1
     assert not (model.path / "checkpoint").exists()
 
 
@@ -174,7 +176,7 @@ def test_an_interrupted_training_names_no_other_command(
     copied: Path, changed_grid: Change, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt("interrupted; `labelkin train … --resume` goes on")
+        raise KeyboardInterrupt("interrupted; `labelkin train … --resume` continues")
 
     monkeypatch.setattr("labelkin.autoencoder.fitting.fit_label_model", interrupted)
     plan = plan_of(changed_grid("epochs = 2", "epochs = 3"), copied, data)
@@ -183,7 +185,7 @@ def test_an_interrupted_training_names_no_other_command(
     assert str(caught.value) == ""
 
 
-def test_a_model_that_was_trained_otherwise_is_not_taken(
+def test_a_model_with_other_settings_is_not_reused(
     copied: Path, grid_file: Path, data: Path
 ) -> None:
     stage = plan_of(grid_file, copied, data).model(0, "tiny")
@@ -240,7 +242,7 @@ def test_a_part_of_the_collection_has_its_own_stages(
     report = run(plan_of(grid_file, copied, data, quick=True), Silent())
     assert not report.reused
     plan = plan_of(grid_file, copied, data, quick=True)
-    assert plan.collection(60).note()["documents"] == 60
+    assert plan.collection(60).record()["documents"] == 60
     assert len(missing(plan)[0]) == 0
 
 
@@ -253,6 +255,6 @@ def test_one_run_at_a_time(copied: Path, grid_file: Path, data: Path) -> None:
 
 
 def test_the_time_left_falls(tmp_path: Path, grid_file: Path, data: Path) -> None:
-    heard = Silent()
-    run(plan_of(grid_file, tmp_path / "work", data), heard)
-    assert heard.left[0] > heard.left[-1] > 0
+    observer = Silent()
+    run(plan_of(grid_file, tmp_path / "work", data), observer)
+    assert observer.left[0] > observer.left[-1] > 0

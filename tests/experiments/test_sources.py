@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from labelkin.exceptions import InputError
-from labelkin.experiments.sources import Source, data_files, file_digest
+from labelkin.experiments.sources import Source, data_files, file_checksum
 
 
 def ids(data: Path, size: int, seed: int = 0) -> list[str]:
     return [d.id for d in Source((data / "train.jsonl",), size, seed).documents()]
 
 
-def test_smaller_parts_are_parts_of_larger_ones(data: Path) -> None:
+def test_smaller_samples_are_subsets_of_larger_ones(data: Path) -> None:
     whole = ids(data, 0)
     assert len(whole) == 160
     small, large = ids(data, 20), ids(data, 80)
@@ -25,11 +25,11 @@ def test_smaller_parts_are_parts_of_larger_ones(data: Path) -> None:
     assert ids(data, 1000) == whole
 
 
-def test_files_and_their_digests(data: Path, tmp_path: Path) -> None:
+def test_files_and_their_checksums(data: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="--data"):
         data_files(data, ["none.jsonl"])
     copy = tmp_path / "copy"
     copy.write_bytes((data / "dev.jsonl").read_bytes())
-    assert file_digest(copy) == file_digest(data / "dev.jsonl")
+    assert file_checksum(copy) == file_checksum(data / "dev.jsonl")
     copy.write_bytes(b"")
-    assert file_digest(copy) != file_digest(data / "dev.jsonl")
+    assert file_checksum(copy) != file_checksum(data / "dev.jsonl")

@@ -59,6 +59,6 @@ def test_acronyms() -> None:
     assert not any(map(is_acronym, ("Rye", "A", "HEARTBEAT", "p53")))
 
 
-def test_words_that_name_nothing() -> None:
+def test_words_that_cannot_be_a_name() -> None:
     assert is_telling("rye", "en")
     assert not any(is_telling(word, "en") for word in ("Will", "Wills", "the", "x", "2019"))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -25,8 +26,8 @@ KINDS = ("lemmas", "nps", "deps", "ners", "keywords")
 
 def terms(kind: str, text: str, title: str = "", weight: int = 1) -> list[str]:
     document = Document("1", title, text, language="en")
-    ((found,),) = LinguisticAnalysis("en_core_web_sm", weight).analyse([document], [kind])
-    return found
+    ((result,),) = LinguisticAnalysis("en_core_web_sm", weight).analyse([document], [kind])
+    return result
 
 
 def test_lemmas_of_content_words() -> None:
@@ -46,8 +47,8 @@ def test_noun_phrases_are_one_term_each() -> None:
 
 
 def test_dependencies() -> None:
-    found = terms("deps", "The treatment of asthma requires expensive drugs.")
-    assert set(found) == {
+    dependencies = terms("deps", "The treatment of asthma requires expensive drugs.")
+    assert set(dependencies) == {
         "nsubj:require:treatment",
         "nmod:treatment:asthma",
         "amod:drug:expensive",
@@ -95,12 +96,12 @@ def test_sentences_end_where_the_title_does() -> None:
     ]
     fields = {"note": "Dark bread", "place": "Old ovens"}
     document = Document("1", "", "Severe asthma", fields, language="en")
-    ((found,),) = LinguisticAnalysis("en_core_web_sm").analyse([document], ["nps"])
-    assert found == ["severe_asthma", "dark_bread", "old_oven"]
+    ((phrases,),) = LinguisticAnalysis("en_core_web_sm").analyse([document], ["nps"])
+    assert phrases == ["severe_asthma", "dark_bread", "old_oven"]
     assert "severe_asthma" in terms("keywords", "Rye bread", "Severe asthma")
 
 
-def test_a_model_that_does_not_give_a_kind(tmp_path: Path) -> None:
+def test_a_model_that_lacks_what_a_kind_needs(tmp_path: Path) -> None:
     import spacy
 
     spacy.blank("pl").to_disk(tmp_path / "pl")
@@ -139,10 +140,10 @@ def test_one_pass_gives_what_single_passes_give() -> None:
     analysis = LinguisticAnalysis("en_core_web_sm")
     together = list(analysis.analyse(documents, KINDS))
     for place, kind in enumerate(KINDS):
-        alone = [found for (found,) in analysis.analyse(documents, [kind])]
-        assert [found[place] for found in together] == alone
+        alone = [result for (result,) in analysis.analyse(documents, [kind])]
+        assert [results[place] for results in together] == alone
     assert together[1] == [[], [], [], [], []]
-    for term in (term for found in together for kinds in found for term in kinds):
+    for term in (term for results in together for result in results for term in result):
         assert len(term.split()) == 1
 
 
@@ -151,6 +152,18 @@ def test_several_processes_change_nothing(monkeypatch: pytest.MonkeyPatch) -> No
     one = list(LinguisticAnalysis("en_core_web_sm", 1, 1).analyse(documents, ["nps"]))
     monkeypatch.setattr("labelkin.represent.linguistic._WORTH_PROCESSES", 1)
     assert list(LinguisticAnalysis("en_core_web_sm", 1, 2).analyse(documents, ["nps"])) == one
+
+
+def test_threads_get_what_one_thread_gets() -> None:
+    analysis = LinguisticAnalysis("en_core_web_sm")
+    calls = [
+        [Document(str(n), f"Baker number{n} of Geneva", f"Word{n} and bread{n} were sold.")]
+        for n in range(24)
+    ]
+    expected = [list(analysis.analyse(documents, KINDS)) for documents in calls]
+    with ThreadPoolExecutor(4) as pool:
+        results = pool.map(lambda documents: list(analysis.analyse(documents, KINDS)), calls)
+        assert list(results) == expected
 
 
 @pytest.mark.parametrize(

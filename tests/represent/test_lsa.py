@@ -9,7 +9,7 @@ import pytest
 from labelkin.corpus import Document
 from labelkin.demo import demo_documents
 from labelkin.indexer import Indexer
-from labelkin.represent.lsa import LsaEncoder, LsaModel, learn_lsa
+from labelkin.represent.lsa import LsaEncoder, LsaModel, fit_lsa
 
 TEXTS = [
     ["bread", "rye", "oven"],
@@ -23,7 +23,7 @@ TEXTS = [
 
 
 def test_directions_are_those_of_the_exact_decomposition() -> None:
-    model = learn_lsa(TEXTS, 3)
+    model = fit_lsa(TEXTS, 3)
     assert "once" not in model.terms
     counts = np.array([[text.count(term) for term in model.terms] for text in TEXTS], float)
     weighted = counts * model.idf
@@ -33,19 +33,19 @@ def test_directions_are_those_of_the_exact_decomposition() -> None:
     assert np.abs(products) == pytest.approx(np.eye(3), abs=2e-3)
 
 
-def test_a_model_survives_the_disk(tmp_path: Path) -> None:
-    model = learn_lsa(TEXTS, 3, {"dimensions": 3})
+def test_a_model_is_saved_and_loaded(tmp_path: Path) -> None:
+    model = fit_lsa(TEXTS, 3, {"dimensions": 3})
     model.save(tmp_path / "m")
-    found = LsaModel.load(tmp_path / "m")
-    assert found is not None
-    assert found.fingerprint == model.fingerprint
-    assert found.about == {"dimensions": 3}
-    assert learn_lsa(TEXTS, 3).fingerprint == model.fingerprint
+    loaded = LsaModel.load(tmp_path / "m")
+    assert loaded is not None
+    assert loaded.fingerprint == model.fingerprint
+    assert loaded.about == {"dimensions": 3}
+    assert fit_lsa(TEXTS, 3).fingerprint == model.fingerprint
     next((tmp_path / "m").glob("*.npz")).write_bytes(b"damaged")
     assert LsaModel.load(tmp_path / "m") is None
 
 
-def test_it_is_learned_once_and_anew_on_request(tmp_path: Path) -> None:
+def test_it_is_fitted_once_and_again_on_request(tmp_path: Path) -> None:
     with Indexer.create(tmp_path / "c", language="en") as indexer:
         documents = list(demo_documents(60))
         indexer.add(documents[:40])
@@ -58,7 +58,7 @@ def test_it_is_learned_once_and_anew_on_request(tmp_path: Path) -> None:
             other.build("lsa")
             assert indexer.build("lsa", relearn=True) == 60
             assert LsaEncoder("lsa", indexer.collection).version != before
-            # Who had the old one open takes the new one.
+            # An indexer that had the old model open switches to the new one.
             ours = indexer.neighbours(documents[:3], 5, representation="lsa")
             theirs = other.neighbours(documents[:3], 5, representation="lsa")
             assert np.array_equal(ours.scores, theirs.scores)
@@ -95,23 +95,23 @@ def test_a_collection_that_has_grown_since(
         assert not caplog.messages
 
 
-def test_a_reader_with_other_settings_learns_once(
+def test_a_reader_with_other_settings_fits_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     documents = list(demo_documents(40))
     with Indexer.create(tmp_path / "c", language="en") as indexer:
         indexer.add(documents)
         indexer.build("lsa")
-    learned: list[int] = []
+    fitted: list[int] = []
 
     def counted(texts: Sequence[Sequence[str]], *others: object) -> LsaModel:
-        learned.append(len(texts))
-        return learn_lsa(texts, *others)  # type: ignore[arg-type]
+        fitted.append(len(texts))
+        return fit_lsa(texts, *others)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("labelkin.represent.lsa.learn_lsa", counted)
+    monkeypatch.setattr("labelkin.represent.lsa.fit_lsa", counted)
     with Indexer.open(tmp_path / "c", read_only=True) as reader:
         dense = reader.config.dense.model_copy(update={"dimensions": 8})
         reader.collection.config = reader.config.model_copy(update={"dense": dense})
         for _ in range(3):
             assert reader.neighbours(documents[:2], 3, representation="lsa").rows.min() >= 0
-    assert learned == [40]
+    assert fitted == [40]

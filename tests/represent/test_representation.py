@@ -9,10 +9,10 @@ from labelkin.store.config import RepresentationSection
 
 def test_names_can_be_joined_in_any_order() -> None:
     settings = RepresentationSection(title_weight=2)
-    found = make_representation("stems + stems", settings)
-    assert found.name == "stems"
-    assert list(found.versions()) == ["stems"]
-    assert "title x2" in found.versions()["stems"]
+    representation = make_representation("stems + stems", settings)
+    assert representation.name == "stems"
+    assert list(representation.versions()) == ["stems"]
+    assert "title x2" in representation.versions()["stems"]
 
 
 def test_an_unknown_name_lists_the_known() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -48,16 +49,16 @@ def encoder(path: Path, **settings: object) -> TransformerEncoder:
     return TransformerEncoder(str(path), DenseSection.model_validate(settings))
 
 
-def test_specter_reads_title_and_abstract_parted(model: Path) -> None:
+def test_specter_reads_title_and_abstract_with_a_separator(model: Path) -> None:
     whole = Document("1", "rye bread", "river")
-    parted = Document("2", "", "rye bread [SEP] river")
-    other = encoder(model / "other").encode([whole, parted])
+    separated = Document("2", "", "rye bread [SEP] river")
+    other = encoder(model / "other").encode([whole, separated])
     specter = encoder(model / "specter").encode([whole])
     assert specter[0] == pytest.approx(other[1], abs=1e-5)
     assert not np.allclose(other[0], other[1], atol=1e-4)
 
 
-def test_the_folder_of_a_specter_model_makes_no_specter_model(model: Path) -> None:
+def test_only_the_last_part_of_a_path_makes_a_specter_model(model: Path) -> None:
     folder = model / "specter-models"
     shutil.copytree(model / "other", folder / "plain")
     whole = [Document("1", "rye bread", "river")]
@@ -65,7 +66,7 @@ def test_the_folder_of_a_specter_model_makes_no_specter_model(model: Path) -> No
     assert plain[0] == pytest.approx(other[0], abs=1e-6)
 
 
-def test_a_model_that_is_trained_anew_in_its_place(model: Path, tmp_path: Path) -> None:
+def test_a_model_that_is_replaced_in_its_folder(model: Path, tmp_path: Path) -> None:
     from safetensors.numpy import load_file, save_file
 
     folder = tmp_path / "model"
@@ -105,10 +106,19 @@ def test_texts_of_several_languages_by_a_path(model: Path, tmp_path: Path) -> No
             ]
         )
         for row, words in enumerate(("das brot", "el pan", "the river")):
-            found = indexer.neighbours([Document("q", words)], 1, representation=name)
-            assert found.rows.tolist() == [[row]]
-            assert found.distances()[0, 0] == pytest.approx(0, abs=0.005)
-            assert found.duplicates == (("q", row),)
+            neighbours = indexer.neighbours([Document("q", words)], 1, representation=name)
+            assert neighbours.rows.tolist() == [[row]]
+            assert neighbours.distances()[0, 0] == pytest.approx(0, abs=0.005)
+            assert neighbours.duplicates == (("q", row),)
+
+
+def test_threads_get_what_one_thread_gets(model: Path) -> None:
+    shared = encoder(model / "other")
+    calls = [[Document("1", "rye bread " * (n % 4 + 1)), Document("2", "rio")] for n in range(40)]
+    expected = [shared.encode(documents) for documents in calls]
+    with ThreadPoolExecutor(4) as pool:
+        for vectors, alone in zip(pool.map(shared.encode, calls), expected, strict=True):
+            assert np.array_equal(vectors, alone)
 
 
 def test_a_model_that_is_not_there() -> None:

@@ -5,8 +5,8 @@
 The four hidden layers are dense, batch-normalised, ReLU, dropout, in this
 order; the embedding is dense with `activation`; the output is a sigmoid per
 label (sections 3.2 and 4.3 of the paper, whose table gives the presets' sizes).
-The paper leaves the order within a layer and the embedding's activation open:
-these are our choices.
+The paper does not specify the order within a layer or the embedding's
+activation; both are our choice.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from labelkin.exceptions import ConfigError
 Activation = Literal["linear", "relu", "tanh"]
 ACTIVATIONS: tuple[Activation, ...] = get_args(Activation)
 
-# Sizes are multiples of this: matrix kernels like them.
+# Sizes are multiples of this, which matrix kernels handle best.
 _STEP = 64
 
 
@@ -43,11 +43,11 @@ class Architecture:
 
     @property
     def sizes(self) -> str:
-        """As it is written in settings: `2048/512/128`."""
+        """The layer sizes as written in settings: `2048/512/128`."""
         return f"{self.first}/{self.second}/{self.latent}"
 
     def trainable_parameters(self, labels: int) -> int:
-        """Weights and biases of all layers, and scale and shift of the normalisations."""
+        """The number of weights and biases, and of scales and shifts of the normalisations."""
         dense = [
             (labels, self.first),
             (self.first, self.second),
@@ -60,7 +60,7 @@ class Architecture:
         return weights + 2 * self._normalised
 
     def parameters(self, labels: int) -> int:
-        """The trainable ones, and the running means and variances of the normalisations."""
+        """The trainable parameters plus the running means and variances of the normalisations."""
         return self.trainable_parameters(labels) + 2 * self._normalised
 
     @property
@@ -68,7 +68,7 @@ class Architecture:
         return 2 * (self.first + self.second)
 
     def to_json(self) -> dict[str, Any]:
-        """As a JSON object."""
+        """The JSON object that `model.json` stores."""
         return asdict(self)
 
 
@@ -113,10 +113,9 @@ def _parsed(name: str) -> tuple[int, int, int]:
 def _fitted(labels: int, documents: int) -> tuple[int, int, int]:
     """Sizes for this many labels and documents.
 
-    The latent space grows with the number of labels, since a small one drops
-    rare headings first, but not beyond what the documents can teach; hidden
-    layers keep the presets' proportions. results/label-ae.md has the
-    measurements behind the numbers.
+    The latent space grows with the number of labels, since a small one loses rare
+    labels first, but not beyond what so many documents can train; hidden layers
+    keep the presets' proportions. results/label-ae.md has the measurements.
     """
     scale = min(labels, documents / 2.5) ** 0.5
     first = _rounded(8 * scale, 64, 2048)

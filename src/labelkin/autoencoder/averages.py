@@ -1,10 +1,10 @@
-"""What the decoder meets when it predicts: averages of the neighbours' latent vectors.
+"""Averages of neighbours' latent vectors, as the decoder gets them in prediction.
 
-An autoencoder that has seen true label sets only is asked, in prediction, to
-decode points that no label set has: averages lie nearer to the centre, and
-labels on which neighbours disagree come out faint. So the decoder also learns
-from averages: for documents of the collection, found leave-one-out, with the
-documents' own labels as what should come out.
+An average is not the encoding of any label set: it lies nearer to the centre, and
+labels on which the neighbours disagree are weak. A decoder trained on true label
+sets only handles such points badly, so it is also trained on averages: those of
+training documents' neighbours, leave-one-out, with the documents' own labels as
+targets.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from labelkin.autoencoder.workers import Workers
 
 Integers = npt.NDArray[np.int64]
 
-# How many neighbours are averaged varies, so that the decoder suits any k.
+# The number of averaged neighbours varies, so that the decoder works for any k.
 _KS = (5, 10, 20, 30)
 _VALIDATION_K = 20
 _CHUNK = 4096
 
 
 class NeighbourAverages:
-    """Averaged latent vectors of neighbours; the latent vectors are renewed after each epoch."""
+    """Averages of neighbours' latent vectors; call `refresh` after each epoch."""
 
     def __init__(
         self, data: TrainingData, neighbours: TrainingNeighbours, device: torch.device
@@ -43,7 +43,7 @@ class NeighbourAverages:
         self._validation = np.flatnonzero(np.isin(self._rows, data.validation))
 
     def refresh(self, network: LabelNetwork) -> None:
-        """Encode the neighbours' label sets with the network as it is now."""
+        """Encode the neighbours' label sets with the current weights."""
         was_training = network.training
         network.train(False)
         shape = (len(self._near), network.architecture.latent)
@@ -57,17 +57,17 @@ class NeighbourAverages:
         network.train(was_training)
 
     def draw(self, count: int, workers: Workers, random: np.random.Generator) -> Averages:
-        """Averages for this process's share of a draw of documents."""
+        """Averages for this process's share of randomly drawn training documents."""
         lines = random.choice(self._training, count * workers.count)
         return self._averages(workers.share(lines), int(random.choice(_KS)))
 
     def validation(self) -> Averages:
-        """Averages for the documents kept aside."""
+        """Averages for the held-out documents."""
         return self._averages(self._validation, _VALIDATION_K)
 
     def _averages(self, lines: Integers, k: int) -> Averages:
         if self.latents is None:
-            raise ValueError("nothing has been encoded yet")
+            raise ValueError("no latent vectors yet; call refresh() first")
         weights = torch.from_numpy(self._weights[lines, :k]).to(self._device)
         weights = weights / weights.sum(1, keepdim=True).clamp(min=1e-12)
         places = torch.from_numpy(self._places[lines, :k]).to(self._device)

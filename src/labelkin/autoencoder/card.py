@@ -1,16 +1,25 @@
-"""The model card: what a reader of a model folder should know, in Markdown."""
+"""What a model folder shows its readers: a card in Markdown and the training curves."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
+from labelkin.atomic import atomic_file
 from labelkin.autoencoder.model import ModelInfo
+
+logger = logging.getLogger(__name__)
+
+# Okabe and Ito's colours, which colour-blind readers can tell apart.
+_BLUE, _ORANGE, _GREEN = "#0072B2", "#D55E00", "#009E73"
 
 
 def model_card(info: ModelInfo) -> str:
-    """A card for one trained model."""
+    """The README.md of a trained model's folder."""
     architecture, data, labels = info.architecture, info.data, len(info.labels)
-    learned = labels - info.origin.get("in_no_document", 0)
+    trained = labels - info.origin.get("in_no_document", 0)
     versions = ", ".join(f"{name} {number}" for name, number in info.versions.items())
     lines = [
         "# Label autoencoder",
@@ -28,21 +37,21 @@ def model_card(info: ModelInfo) -> str:
     ]
     if info.training["epochs"]:
         lines += [
-            f"| trained on | {data['documents']:,} label sets, {learned:,} headings, "
+            f"| trained on | {data['documents']:,} label sets, {trained:,} headings, "
             f"{data['labels_seen_once']:,} of them seen once |",
-            f"| kept aside | {data['held_out']:,} label sets |",
-            *_course(info),
+            f"| held out | {data['held_out']:,} label sets |",
+            *_training(info),
         ]
     else:
-        lines.append("| trained on | nothing since: taken over as it was |")
+        lines.append("| trained on | no further training: taken over as it was |")
     lines += [
         f"| seed | {info.seed} |",
         f"| made with | {versions} |",
         "",
-        "It knows the headings in `model.json` and no others. Headings seen a few times only are",
-        "decoded poorly: a small latent space keeps what many label sets share.",
+        "It can suggest only the headings listed in `model.json`. It decodes headings that occur",
+        "a few times only poorly, since a small latent space keeps what many label sets share.",
         "",
-        "Read it with `labelkin.autoencoder.model.LabelModel`; weights are safetensors in float32.",
+        "Load it with `labelkin.autoencoder.model.LabelModel`; weights are safetensors in float32.",
         "",
     ]
     return "\n".join(lines)
@@ -62,9 +71,9 @@ def _origin(info: ModelInfo) -> Iterator[str]:
         )
 
 
-def _course(info: ModelInfo) -> Iterator[str]:
+def _training(info: ModelInfo) -> Iterator[str]:
     training, best = info.training, info.training["best"]
-    aside = "kept aside" if info.data["held_out"] else "it was trained on, as none were kept aside"
+    measured = "held out" if info.data["held_out"] else "it was trained on, as none were held out"
     yield (
         f"| epochs | {training['epochs']} (best: {training['best_epoch']}), "
         f"stopped by {training['stopped']} |"
@@ -74,11 +83,47 @@ def _course(info: ModelInfo) -> Iterator[str]:
         f"{'process' if training['processes'] == 1 else 'processes'} on {training['device']} |"
     )
     yield (
-        f"| reconstruction of label sets {aside} | MiF {best['MiF']:.4f}, "
+        f"| reconstruction of label sets {measured} | MiF {best['MiF']:.4f}, "
         f"MiP {best['MiP']:.4f}, MiR {best['MiR']:.4f} at 0.5 |"
     )
     if "predicted_MiF" in best:
         yield (
-            f"| prediction from 20 neighbours of the same | MiF {best['predicted_MiF']:.4f}, "
+            f"| prediction of the same from 20 neighbours | MiF {best['predicted_MiF']:.4f}, "
             f"MiP {best['predicted_MiP']:.4f}, MiR {best['predicted_MiR']:.4f} at 0.5 |"
         )
+
+
+def draw_curves(history: list[dict[str, float]], path: Path) -> None:
+    """Draw losses and MiF by epoch as a PNG; without matplotlib, only warn."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ModuleNotFoundError:
+        logger.warning("matplotlib is not installed; skipping %s", path.name)
+        return
+    figure = Figure(figsize=(8, 3.2), layout="constrained")
+    canvas = FigureCanvasAgg(figure)
+    losses, scores = figure.subplots(1, 2)
+    _plot(losses, history, "loss", "training", _BLUE, "-")
+    _plot(losses, history, "validation_loss", "validation", _ORANGE, "--")
+    losses.set_ylabel("loss per document")
+    _plot(scores, history, "MiF", "reconstruction", _BLUE, "-")
+    _plot(scores, history, "predicted_MiF", "from 20 neighbours", _GREEN, "--")
+    scores.set_ylabel("MiF at 0.5, held-out label sets")
+    scores.set_ylim(0, 1)
+    for axes in (losses, scores):
+        axes.set_xlabel("epoch")
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(frameon=False)
+    with atomic_file(path) as file:
+        canvas.print_png(file)  # type: ignore[no-untyped-call]
+
+
+def _plot(
+    axes: Any, history: list[dict[str, float]], key: str, name: str, colour: str, style: str
+) -> None:
+    points = [(entry["epoch"], entry[key]) for entry in history if key in entry]
+    if points:
+        marker = "o" if len(points) == 1 else ""
+        axes.plot(*zip(*points, strict=True), style, color=colour, label=name, marker=marker)

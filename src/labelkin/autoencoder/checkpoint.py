@@ -1,9 +1,9 @@
-"""The state of an unfinished training on disk, so that a kill costs minutes and not hours.
+"""The state of an unfinished training on disk, so that a killed process loses minutes, not hours.
 
 checkpoint/
-  checkpoint.json             where training is; names the file below
-  state-….safetensors         weights, moments and the random state
-  best-….safetensors          the weights that validated best so far
+  checkpoint.json             position and history; names the files below
+  state-….safetensors         weights, moments and latent vectors
+  best-….safetensors          the weights with the best validation score so far
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NAME = "checkpoint.json"
 
 @dataclass
 class Position:
-    """Where training is: the next step of an epoch, what was best, and the record so far."""
+    """How far training has come: the next step of an epoch, the best epoch, and the history."""
 
     epoch: int = 0
     step: int = 0
@@ -40,14 +40,14 @@ class Position:
     history: list[dict[str, float]] = field(default_factory=list)
 
     def is_best(self, loss: float, score: float) -> bool:
-        """Whether no epoch had a higher score, or an equal one with as low a loss."""
+        """Whether the score is the highest so far, or equals it with a lower loss."""
         return (-score, loss) < (-self.best_score, self.best_loss)
 
-    def note(self, loss: float, score: float) -> None:
-        """Take note of how an epoch did.
+    def record(self, loss: float, score: float) -> None:
+        """Record the validation results of an epoch.
 
-        One with the lowest loss so far is a gain too: scores of small
-        collections stay at zero for a while.
+        The lowest loss so far counts as a gain too: scores of small collections
+        stay at zero for a while.
         """
         if self.is_best(loss, score):
             self.best_score, self.best_loss, self.best_epoch = score, loss, self.epoch
@@ -57,68 +57,78 @@ class Position:
 
 
 class CheckpointFolder:
-    """Reads and writes the state of one training; `mark` tells what it depends on."""
+    """Reads and writes the state of one training.
 
-    def __init__(self, folder: Path, mark: str) -> None:
+    A state with another `fingerprint` of settings and data cannot be resumed.
+    """
+
+    def __init__(self, folder: Path, fingerprint: str) -> None:
         self.folder = folder
-        self._mark = mark
+        self._fingerprint = fingerprint
         self._best = ""
 
     def exists(self) -> bool:
-        """Whether there is something to go on from."""
+        """Whether there is a state to resume from."""
         return (self.folder / _NAME).is_file()
 
     def save(self, position: Position, state: Mapping[str, Tensor]) -> None:
-        """Keep the state; the one before is dropped when this one is whole."""
+        """Write the state; the previous one is removed once this one is complete."""
         name = f"state-{position.steps:09d}.safetensors"
         self._write(name, state)
-        content = {"mark": self._mark, "state": name, "best": self._best, **asdict(position)}
+        content = {
+            "mark": self._fingerprint,
+            "state": name,
+            "best": self._best,
+            **asdict(position),
+        }
         with atomic_text(self.folder / _NAME) as file:
             json.dump(content, file)
-        self._sweep({_NAME, name, self._best})
+        self._remove_except({_NAME, name, self._best})
 
     def save_best(self, position: Position, weights: Mapping[str, Tensor]) -> None:
-        """Keep the best weights; they count once the next `save` names them."""
+        """Write the best weights; they take effect with the next `save`, which names them."""
         name = f"best-{position.steps:09d}.safetensors"
         self._write(name, weights)
         self._best = name
 
     def load(self) -> tuple[Position, dict[str, Tensor]]:
-        """The last saved state."""
+        """The last saved state; TrainingError if there is none that fits."""
         from safetensors import SafetensorError
         from safetensors.torch import load_file
 
         path = self.folder / _NAME
         try:
             content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-            mark, name = content.pop("mark"), content.pop("state")
+            fingerprint, name = content.pop("mark"), content.pop("state")
             self._best = content.pop("best")
-            if mark != self._mark:
+            if fingerprint != self._fingerprint:
                 raise TrainingError(
-                    f"{path}: begun with other settings or documents; train without --resume"
+                    f"{path}: started with other settings or documents; train without --resume"
                 )
             return Position(**content), load_file(self.folder / name)
         except FileNotFoundError as error:
             raise TrainingError(
-                f"{self.folder}: nothing to resume; train from the start"
+                f"{self.folder}: nothing to resume; train without --resume"
             ) from error
         except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
             raise TrainingError(f"{path}: {error}; train without --resume") from error
 
     def best(self) -> dict[str, Tensor]:
-        """The weights that validated best."""
+        """The weights with the best validation score."""
         from safetensors import SafetensorError
         from safetensors.torch import load_file
 
         try:
             return load_file(self.folder / self._best)
         except (OSError, SafetensorError) as error:
-            raise TrainingError(f"{self.folder / self._best}: {error}; train afresh") from error
+            raise TrainingError(
+                f"{self.folder / self._best}: {error}; train without --resume"
+            ) from error
 
     def remove(self) -> None:
-        """Drop everything."""
+        """Delete the folder."""
         if self.folder.is_dir():
-            # Without its description the rest is no checkpoint, whatever is left of it.
+            # First the JSON file: without it, leftover files do not count as a checkpoint.
             (self.folder / _NAME).unlink(missing_ok=True)
             empty_folder(self.folder)
             self.folder.rmdir()
@@ -131,7 +141,7 @@ class CheckpointFolder:
         with atomic_file(self.folder / name) as file:
             save_file(ready, file.name)
 
-    def _sweep(self, wanted: set[str]) -> None:
+    def _remove_except(self, names: set[str]) -> None:
         for path in self.folder.iterdir():
-            if path.name not in wanted:
+            if path.name not in names:
                 path.unlink(missing_ok=True)

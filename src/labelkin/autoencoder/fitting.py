@@ -14,8 +14,7 @@ import numpy as np
 
 from labelkin._version import __version__
 from labelkin.autoencoder.architecture import Architecture, make_architecture
-from labelkin.autoencoder.card import model_card
-from labelkin.autoencoder.curves import draw_curves
+from labelkin.autoencoder.card import draw_curves, model_card
 from labelkin.autoencoder.model import ModelInfo, save_model, vocabulary_fingerprint
 from labelkin.autoencoder.origin import Origin
 from labelkin.autoencoder.training_data import TrainingData

@@ -1,8 +1,7 @@
-"""The label autoencoder as a torch module: made for label ids, not for one-hot vectors.
+"""The label autoencoder as a torch module that takes label columns, not one-hot vectors.
 
-The input layer adds up the rows of its table that belong to a document's
-labels, so its gradient has those rows only. The loss never sees a dense
-target: with z the logits,
+The input layer sums the rows of its table that belong to a document's labels, so
+its gradient is sparse. The loss needs no dense targets: with z the logits,
 
     BCE = Σ over all labels of softplus(z) − Σ over the document's labels of z
 
@@ -25,15 +24,15 @@ from torch.nn import functional
 from labelkin.autoencoder.architecture import Architecture
 from labelkin.autoencoder.model import NORM_EPSILON
 
-# Labels whose logits are held at a time: bounds memory and stays in the cache.
+# Labels whose logits are computed at a time: bounds memory and fits the CPU cache.
 _CHUNK = 4096
-# A label that never occurs in the sample still gets finite odds.
+# Keeps the odds of a label without documents finite.
 _SMOOTHING = 0.5
 
 
 @dataclass(frozen=True)
 class LabelBatch:
-    """Label sets of a batch: all labels one after another, and where each document begins."""
+    """The label sets of a batch in CSR layout: concatenated labels, and each document's start."""
 
     labels: Tensor
     starts: Tensor
@@ -43,21 +42,21 @@ class LabelBatch:
 
     @property
     def documents(self) -> Tensor:
-        """For every label the document that it belongs to."""
+        """The document of each entry of `labels`, as its number in the batch."""
         return torch.repeat_interleave(
             torch.arange(len(self), device=self.starts.device), self.starts.diff()
         )
 
     def followed_by(self, other: LabelBatch) -> LabelBatch:
-        """The documents of both, one batch behind the other."""
-        behind = other.starts[1:] + self.starts[-1]
-        return LabelBatch(torch.cat((self.labels, other.labels)), torch.cat((self.starts, behind)))
+        """A batch of the documents of both."""
+        shifted = other.starts[1:] + self.starts[-1]
+        return LabelBatch(torch.cat((self.labels, other.labels)), torch.cat((self.starts, shifted)))
 
 
 def label_batch(
     labels: npt.NDArray[np.int64], starts: npt.NDArray[np.int64], device: torch.device
 ) -> LabelBatch:
-    """A batch on the device that computes."""
+    """Make a batch of NumPy arrays on a device."""
     return LabelBatch(torch.from_numpy(labels).to(device), torch.from_numpy(starts).to(device))
 
 
@@ -71,11 +70,11 @@ class Averages:
 
 @dataclass(frozen=True)
 class OutputSample:
-    """Labels whose outputs are computed in a step, and what each weighs as a negative.
+    """The labels whose outputs a step computes, and the weight of each as a negative.
 
-    `columns` is sorted. A weight is the inverse of the chance that the label
-    came into the sample, so that the loss is that of all labels on average;
-    0 for labels that are there only because a document has them.
+    `columns` is sorted. A weight is the inverse of the probability that the label
+    was sampled, so that the expected loss is that of all labels; it is 0 for labels
+    that are there only because a document of the batch carries them.
     """
 
     columns: Tensor
@@ -83,7 +82,7 @@ class OutputSample:
 
 
 class LabelNetwork(nn.Module):
-    """Encoder and decoder of label sets."""
+    """Encoder and decoder of label sets; calling it gives the loss of a batch."""
 
     def __init__(self, labels: int, architecture: Architecture) -> None:
         super().__init__()
@@ -106,7 +105,7 @@ class LabelNetwork(nn.Module):
         nn.init.normal_(self.outputs.weight, std=0.3 * first**-0.5)
 
     def set_odds(self, frequencies: Tensor, documents: int) -> None:
-        """Begin with the log-odds of every label: else the first epochs only learn them."""
+        """Set the output biases to the labels' log-odds, which saves fitting them first."""
         chance = (frequencies + _SMOOTHING) / (documents + 2 * _SMOOTHING)
         with torch.no_grad():
             self.outputs.bias.copy_(torch.log(chance) - torch.log1p(-chance))
@@ -137,10 +136,10 @@ class LabelNetwork(nn.Module):
         sample: OutputSample | None = None,
         averages: Averages | None = None,
     ) -> Tensor:
-        """The loss of a batch.
+        """The loss of a batch, averaged over documents.
 
-        With `averages` the decoder also learns to find the labels of documents
-        in what their neighbours amount to.
+        With `averages` the loss also covers decoding documents' labels from the
+        averages of their neighbours.
         """
         latent = self.encode(batch)
         if averages is not None:
@@ -164,20 +163,20 @@ class LabelNetwork(nn.Module):
 
 
 class _Table(nn.Module):
-    """A dense layer over a 0/1 vector, given by the places of its ones."""
+    """A dense layer over a 0/1 vector that is given by the positions of its ones."""
 
     def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(inputs, outputs))
         self.bias = nn.Parameter(torch.zeros(outputs))
-        # A dozen labels a document add up to about unit variance.
+        # The sum over a dozen labels, a usual number, has about unit variance.
         nn.init.normal_(self.weight, std=12**-0.5)
 
     def forward(self, batch: LabelBatch) -> Tensor:
-        added = functional.embedding_bag(
+        total = functional.embedding_bag(
             batch.labels, self.weight, batch.starts[:-1], mode="sum", sparse=True
         )
-        return added + self.bias
+        return total + self.bias
 
 
 def _cross_entropy(*values: Tensor | None) -> Tensor:
@@ -188,8 +187,8 @@ def _cross_entropy(*values: Tensor | None) -> Tensor:
 class _CrossEntropy(torch.autograd.Function):
     """Binary cross-entropy of all labels from the last hidden layer, a chunk of labels at a time.
 
-    Neither dense targets nor the logits of all labels are ever in memory; the
-    gradients are made on the way, while a chunk's logits are still in the cache.
+    Dense targets and the logits of all labels are never in memory. The forward pass
+    also computes the gradients, while a chunk's logits are still in the CPU cache.
     """
 
     @staticmethod
@@ -207,15 +206,15 @@ class _CrossEntropy(torch.autograd.Function):
         cuts = torch.searchsorted(
             columns, torch.arange(0, len(weight) + _CHUNK, _CHUNK, device=columns.device)
         ).tolist()
-        # Under autocast, products are taken in its type and everything else in float32.
-        kind = hidden.dtype
+        # Under autocast, matrix products use its dtype and everything else float32.
+        dtype = hidden.dtype
         hidden_gradient = torch.zeros_like(hidden, dtype=torch.float32)
         weight_gradient = torch.empty_like(weight)
         bias_gradient = torch.empty_like(bias)
         costs = []
         for number, (begin, end) in enumerate(pairwise(cuts)):
             part = slice(number * _CHUNK, (number + 1) * _CHUNK)
-            rows = weight[part].to(kind)
+            rows = weight[part].to(dtype)
             where = (documents[begin:end], columns[begin:end] - part.start)
             logits = torch.mm(hidden, rows.T).float().add_(bias[part])
             own = logits[where]
@@ -224,15 +223,15 @@ class _CrossEntropy(torch.autograd.Function):
             if chances is not None:
                 cost *= chances[part]
                 slopes *= chances[part]
-            # A document's own labels count once, whatever their chance in the sample.
+            # A document's own labels count once, whatever their sampling weight.
             cost[where] = functional.softplus(-own)
             slopes[where] = torch.sigmoid(own) - 1
             costs.append(cost.sum())
             bias_gradient[part] = slopes.sum(0)
-            slopes = slopes.to(kind)
+            slopes = slopes.to(dtype)
             hidden_gradient += torch.mm(slopes, rows)
             weight_gradient[part] = torch.mm(slopes.T, hidden)
-        context.save_for_backward(hidden_gradient.to(kind), weight_gradient, bias_gradient)
+        context.save_for_backward(hidden_gradient.to(dtype), weight_gradient, bias_gradient)
         return torch.stack(costs).sum()
 
     @staticmethod

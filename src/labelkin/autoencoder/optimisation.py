@@ -1,4 +1,4 @@
-"""How the weights move: Adam, lazily where only some rows of a table have a gradient."""
+"""Adam with a learning-rate schedule; tables with sparse gradients use SparseAdam."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Schedule:
     lowest: float = 0.02
 
     def rate(self, step: int, progress: float) -> float:
-        """At a step from 0, with this share of the training behind."""
+        """The rate at a step, counted from 0, when this share of the training is done."""
         warmth = min(1.0, (step + 1) / max(self.warm_up, 1))
         fall = 0.5 * (1 + math.cos(math.pi * min(max(progress, 0.0), 1.0)))
         return self.peak * warmth * (self.lowest + (1 - self.lowest) * fall)
@@ -30,10 +30,10 @@ class Schedule:
 class Optimiser:
     """Adam for a label network.
 
-    The input table, and the output table where outputs are sampled, have
-    gradients in the rows of a batch's labels only: torch's SparseAdam moves
-    these rows and no others. That is not quite Adam, whose momentum moves all
-    rows at every step, but costs a fraction.
+    The input table, and with sampled outputs the output table, have sparse
+    gradients, in the rows of a batch's labels. torch's SparseAdam updates only
+    these rows. That differs slightly from Adam, whose momentum updates all rows at
+    every step, but costs a fraction.
     """
 
     def __init__(self, network: LabelNetwork, *, sampled: bool) -> None:
@@ -47,7 +47,7 @@ class Optimiser:
         self._dense = torch.optim.Adam(others, fused=fused)
 
     def step(self, rate: float) -> None:
-        """Move the weights along their gradients, and forget these."""
+        """Update the weights and clear their gradients."""
         for optimiser in (self._lazy, self._dense):
             for group in optimiser.param_groups:
                 group["lr"] = rate
@@ -63,7 +63,7 @@ class Optimiser:
         }
 
     def load(self, tensors: dict[str, Tensor]) -> None:
-        """Take up what `tensors` gave."""
+        """Restore the moments that `tensors` returned."""
         for name, number, weight, state in self._states():
             for key in ("step", "exp_avg", "exp_avg_sq"):
                 value = tensors.get(f"{name}.{number}.{key}")

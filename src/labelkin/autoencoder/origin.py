@@ -1,11 +1,10 @@
-"""The model that a training starts from, and how its labels become those of a collection.
+"""The model that a training starts from, and its labels matched to those of a collection.
 
-Labels are the same where their concept ids are. What both know is taken over
-with its rows of the input table and the output layer; so is what no document
-of the collection carries, if the vocabulary has it, and its rows stay as they
-are: a small collection is no reason to forget the rest of a large vocabulary.
-Labels that the vocabulary lacks are left out. The layers between are the
-model's.
+Labels match by concept id. Those that the vocabulary contains keep their rows of
+the input table and the output layer. That includes labels that no document of the
+collection carries; training does not change their rows, so a small collection
+keeps what the model knows of a large vocabulary. Labels that the vocabulary lacks
+are left out. The hidden layers are the model's.
 """
 
 from __future__ import annotations
@@ -35,36 +34,36 @@ _TABLES = ("inputs.weight", "outputs.weight", "outputs.bias")
 
 @dataclass(frozen=True)
 class Origin:
-    """A model, and where its labels are in the vocabulary of a collection."""
+    """A model, and the columns of its labels in the vocabulary of a collection."""
 
     model: LabelModel
     labels: LabelColumns
 
     @property
     def known(self) -> Integers:
-        """The vocabulary columns of the model's labels."""
+        """The vocabulary columns of the model's labels, without those that the vocabulary lacks."""
         return self.labels.columns[self.labels.columns >= 0]
 
     def places(self, data: TrainingData) -> Integers:
-        """For each label that is to be learned its number in the model, −1 for a new one."""
+        """The number of each training label in the model, −1 for a new label."""
         return self.labels.places[data.columns.columns]
 
     def shaped(self, settings: TrainingSettings) -> TrainingSettings:
-        """`settings` for the model's layers."""
+        """`settings` with the model's layer sizes, activation and dropout."""
         shape = self.model.info.architecture
         return replace(
             settings, preset=shape.sizes, activation=shape.activation, dropout=shape.dropout
         )
 
     def check(self, data: TrainingData, vocabulary: Vocabulary) -> None:
-        """Say what becomes of the labels; refuse a model that knows none of the documents'."""
+        """Log how the labels match; raise if the model knows no label of the documents."""
         counts, folder = self.counts(data), self.model.folder
         if counts["taken_over"] == counts["in_no_document"]:
             own = self.model.info.labels
             theirs = vocabulary[int(data.columns.columns[0])].id
             raise ModelMismatchError(
-                f"{folder}: the documents carry none of its {len(own):,} headings; their ids must "
-                f"be the same, but are such as {theirs!r} here and {own[0]!r} there"
+                f"{folder}: the documents carry none of its {len(own):,} headings; concept ids "
+                f"must match, but look like {theirs!r} here and {own[0]!r} in the model"
             )
         logger.info(
             "%s: %s of its headings taken over (%s of them in no document here), "
@@ -74,10 +73,7 @@ class Origin:
         )
 
     def tensors(self, data: TrainingData) -> dict[str, npt.NDArray[Any]]:
-        """The weights to begin with.
-
-        The outputs of a new label begin at its log-odds, as in a fresh network.
-        """
+        """The initial weights; new labels have output biases at their log-odds."""
         tensors = self.model.tensors()
         places = self.places(data)
         is_new = places < 0
@@ -88,7 +84,7 @@ class Origin:
         return tensors
 
     def counts(self, data: TrainingData) -> dict[str, int]:
-        """How many labels are taken over, how many of these no document carries, and so on."""
+        """The numbers of labels taken over, of these in no document, new, and left out."""
         taken = self.places(data) >= 0
         return {
             "taken_over": int(np.count_nonzero(taken)),
@@ -98,14 +94,14 @@ class Origin:
         }
 
     def to_json(self, data: TrainingData) -> dict[str, Any]:
-        """For `model.json`: which model it was, what it knew, and what became of its labels."""
+        """The entry in `model.json`: the model's checksum and training data, and label counts."""
         info = self.model.info
         before = {"origin": dict(info.origin)} if info.origin else {}
         return {"model": self.model.digest, "data": dict(info.data), **self.counts(data), **before}
 
 
 def find_origin(path: Path, columns_by_id: dict[str, int]) -> Origin:
-    """The model in a model folder or that of a collection, labels matched by concept id."""
+    """Load the model of a model folder or a collection and match its labels by concept id."""
     inside = path / "models" / MODEL_NAME
     model = LabelModel(inside if is_collection(path) else path)
     columns = [columns_by_id.get(label, -1) for label in model.info.labels]

@@ -1,8 +1,8 @@
-"""Training a label autoencoder with torch, the only thing here that needs it.
+"""Trains a label autoencoder with torch; running a trained model needs NumPy only.
 
-Every epoch ends with a validation on label sets kept aside; the weights with
-the best MiF there become the model. The state is kept every few
-minutes, so that training goes on after a kill as if nothing had happened.
+Every epoch ends with a validation on held-out label sets; the weights with the
+best MiF there become the model. A checkpoint is written every few minutes: a
+training that was killed and resumed ends with the same weights.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from labelkin.autoencoder.optimisation import Optimiser, Schedule
 from labelkin.autoencoder.origin import Origin
 from labelkin.autoencoder.training_data import OutputSampling, TrainingData
 from labelkin.autoencoder.training_settings import TrainingSettings
-from labelkin.autoencoder.validation import validated
+from labelkin.autoencoder.validation import validate
 from labelkin.autoencoder.workers import Workers, find_device
 from labelkin.exceptions import TrainingError
 
@@ -49,7 +49,7 @@ _SMALL_NETWORK = 5_000_000
 
 @dataclass(frozen=True, slots=True)
 class TrainingProgress:
-    """Where training is, for whoever watches."""
+    """How far training has come; `last` is the history entry of the last finished epoch."""
 
     epoch: int
     epochs: int
@@ -66,7 +66,7 @@ Watcher = Callable[[TrainingProgress], None]
 
 @dataclass(frozen=True)
 class TrainedNetwork:
-    """The best weights, and how they came about."""
+    """The best weights and the course of their training."""
 
     architecture: Architecture
     tensors: dict[str, npt.NDArray[np.float32]]
@@ -77,7 +77,7 @@ class TrainedNetwork:
 
 
 class Trainer:
-    """One training, in `folder`."""
+    """One training run; log and checkpoint are in `folder`."""
 
     def __init__(
         self,
@@ -121,31 +121,31 @@ class Trainer:
         )
         self.position = Position()
         self.log = folder / "training.csv"
-        self.checkpoints = CheckpointFolder(folder / "checkpoint", self._mark())
+        self.checkpoints = CheckpointFolder(folder / "checkpoint", self._fingerprint())
         self.averages = None
         if settings.averages and data.neighbours is not None:
             self.averages = NeighbourAverages(data, data.neighbours, self.device)
         self._watcher: Watcher | None = None
         self._interruptions = _Interruptions()
         self._seconds_before = 0.0
-        self._begun = self._kept = self._spoken = time.monotonic()
+        self._started = self._saved = self._reported = time.monotonic()
 
     def resume(self) -> None:
-        """Take up the state in the folder."""
+        """Restore the state of the checkpoint in the folder."""
         self.position, state = self.checkpoints.load()
         latents = state.pop("latents", None)
         if self.averages is not None and latents is not None:
             self.averages.latents = latents.to(self.device)
-        self.network.load_state_dict(_under("network", state))
-        self.optimiser.load(_under("optimiser", state))
+        self.network.load_state_dict(_part("network", state))
+        self.optimiser.load(_part("optimiser", state))
 
     def run(self, watcher: Watcher | None = None) -> TrainedNetwork:
-        """Train to the end; the best weights. The state stays until `forget` is called.
+        """Train to the end; the checkpoint stays until `forget` is called.
 
-        An interruption (SIGINT) is heeded between two steps, with the state saved.
+        SIGINT takes effect between two steps, after the state is saved.
         """
         self._watcher = watcher
-        self._begun = self._kept = time.monotonic()
+        self._started = self._saved = time.monotonic()
         self._seconds_before = self.position.seconds
         with _Interruptions() as interruptions, _threads_for(self.network):
             self._interruptions = interruptions
@@ -163,7 +163,7 @@ class Trainer:
         )
 
     def _ending(self) -> Ending | None:
-        """Why training is over, if it is."""
+        """The reason why training ends now; None while it continues."""
         position, settings = self.position, self.settings
         if position.epoch >= settings.epochs:
             return "epochs"
@@ -173,16 +173,16 @@ class Trainer:
 
     def _time_is_up(self) -> bool:
         limit = self.settings.minutes * 60
-        return bool(limit) and self.workers.agreed(time.monotonic() - self._begun) >= limit
+        return bool(limit) and self.workers.broadcast(time.monotonic() - self._started) >= limit
 
     def forget(self) -> None:
-        """Drop the state of the training; part from other processes."""
+        """Delete the checkpoint and leave the process group."""
         if self.workers.is_first:
             self.checkpoints.remove()
         self.workers.close()
 
     def _train_epoch(self) -> None:
-        """Go through the rest of the epoch, or as far as the time allows."""
+        """Train for the rest of the epoch, or until the time limit."""
         position, settings = self.position, self.settings
         first, entered = position.step, time.monotonic()
         self.network.train()
@@ -195,21 +195,21 @@ class Trainer:
             position.step, position.steps = number + 1, position.steps + 1
             now = time.monotonic()
             is_last = number + 1 == self._steps
-            if self._watcher is not None and (is_last or now - self._spoken > _REPORT_SECONDS):
-                self._spoken = now
+            if self._watcher is not None and (is_last or now - self._reported > _REPORT_SECONDS):
+                self._reported = now
                 speed = (number + 1 - first) * len(rows) / max(now - entered, 1e-9)
                 self._watcher(self._progress(loss, speed))
-            if self._interruptions.asked:
-                self._keep()
-                raise KeyboardInterrupt("interrupted; `labelkin train … --resume` goes on")
-            if now - self._kept > _CHECKPOINT_SECONDS:
-                self._keep()
+            if self._interruptions.requested:
+                self._save()
+                raise KeyboardInterrupt("interrupted; `labelkin train … --resume` continues")
+            if now - self._saved > _CHECKPOINT_SECONDS:
+                self._save()
 
     def _step(self, rows: Integers, rate: float) -> float:
-        """One batch forward and backward; the loss."""
+        """Train on one batch; returns the loss."""
         position = self.position
         random = np.random.default_rng((self.settings.seed, position.epoch, position.step))
-        # Every process and step has its own dropout, resumed or not.
+        # Seeds dropout by step and process, so that a resumed training is the same.
         torch.manual_seed(int(random.integers(2**62)) + self.workers.rank)
         labels, starts = self.data.batch(self.workers.share(rows))
         batch = label_batch(labels, starts, self.device)
@@ -221,10 +221,10 @@ class Trainer:
             loss: Tensor = self.network(batch, self._sample(labels, random), averages)
         value = float(loss.detach())
         if not math.isfinite(value):
-            kept = "train --resume" if self.checkpoints.exists() else "train again"
+            retry = "train --resume" if self.checkpoints.exists() else "train again"
             raise TrainingError(
                 f"the loss is {value} in epoch {position.epoch + 1}, step {position.step + 1}; "
-                f"lower learning_rate in labelkin.toml and {kept}"
+                f"lower learning_rate in labelkin.toml and {retry}"
             )
         loss.backward()  # type: ignore[no-untyped-call]
         self.workers.average_gradients(self.network)
@@ -240,7 +240,7 @@ class Trainer:
         )
 
     def _end_epoch(self) -> None:
-        """See how good the weights are, keep the best, write the log."""
+        """Validate, save the state and, if they are the best, the weights; write the log."""
         position = self.position
         self.workers.share_buffers(self.network)
         if self.averages is not None:
@@ -251,9 +251,9 @@ class Trainer:
             "loss": position.loss_sum / max(position.step, 1),
         }
         if self.workers.is_first:
-            entry |= validated(self.network, self.data, self.averages, self.device)
-        loss = self.workers.agreed(entry.get("validation_loss", 0.0))
-        score = self.workers.agreed(entry.get("validation_score", 0.0))
+            entry |= validate(self.network, self.data, self.averages, self.device)
+        loss = self.workers.broadcast(entry.get("validation_loss", 0.0))
+        score = self.workers.broadcast(entry.get("validation_score", 0.0))
         position.seconds = self._seconds()
         entry["seconds"] = round(position.seconds, 1)
         position.epoch, position.step, position.loss_sum = position.epoch + 1, 0, 0.0
@@ -265,13 +265,13 @@ class Trainer:
             )
         if position.is_best(loss, score) and self.workers.is_first:
             self.checkpoints.save_best(position, self.network.state_dict())
-        position.note(loss, score)
-        self._keep()
+        position.record(loss, score)
+        self._save()
         if self.workers.is_first:
             _write_log(self.log, position.history)
 
-    def _keep(self) -> None:
-        """Save the state, unless another process does."""
+    def _save(self) -> None:
+        """Write a checkpoint; only the first process does."""
         if not self.workers.is_first:
             return
         state = {f"network.{name}": value for name, value in self.network.state_dict().items()}
@@ -280,17 +280,17 @@ class Trainer:
             state["latents"] = self.averages.latents
         self.position.seconds = self._seconds()
         self.checkpoints.save(self.position, state)
-        self._kept = time.monotonic()
+        self._saved = time.monotonic()
 
     def _seconds(self) -> float:
-        """How long training has taken, earlier runs included."""
-        return self._seconds_before + time.monotonic() - self._begun
+        """The training time, including that before a resume."""
+        return self._seconds_before + time.monotonic() - self._started
 
     def _share(self) -> float:
-        """How much of the training is behind us, by steps or by time."""
+        """The share of the training that is done, by steps or by time, whichever is larger."""
         share = self.position.steps / (self.settings.epochs * self._steps)
         if self.settings.minutes:
-            share = max(share, (time.monotonic() - self._begun) / (self.settings.minutes * 60))
+            share = max(share, (time.monotonic() - self._started) / (self.settings.minutes * 60))
         return min(share, 1.0)
 
     def _progress(self, loss: float, speed: float) -> TrainingProgress:
@@ -307,16 +307,16 @@ class Trainer:
         )
 
     def _autocast(self) -> AbstractContextManager[Any]:
-        wanted = self.settings.precision
-        if wanted == "mixed" or (wanted == "auto" and self.device.type == "cuda"):
+        precision = self.settings.precision
+        if precision == "mixed" or (precision == "auto" and self.device.type == "cuda"):
             return torch.autocast(self.device.type, dtype=torch.bfloat16)
         return nullcontext()
 
-    def _mark(self) -> str:
-        """A digest of all that the course of training depends on."""
+    def _fingerprint(self) -> str:
+        """A fingerprint of the settings and data that a resumed training must share."""
         settings = asdict(self.settings)
-        for free in ("device", "minutes", "epochs", "patience", "learning_rate", "warm_up"):
-            del settings[free]
+        for changeable in ("device", "minutes", "epochs", "patience", "learning_rate", "warm_up"):
+            del settings[changeable]
         parts = [settings, self.data.fingerprint(), self.workers.count]
         if self.origin is not None:
             parts.append(self.origin.model.digest)
@@ -325,33 +325,33 @@ class Trainer:
 
 
 class _Interruptions:
-    """Notes SIGINT instead of raising at once; a second one is raised.
+    """Delays SIGINT: the first sets `requested`, a second raises KeyboardInterrupt.
 
-    Outside the main thread nothing can be noted, and nothing changes.
+    Has no effect outside the main thread, where signal handlers cannot be set.
     """
 
     def __init__(self) -> None:
-        self.asked = False
+        self.requested = False
         self._before: Any = None
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
-            self._before = signal.signal(signal.SIGINT, self._note)
+            self._before = signal.signal(signal.SIGINT, self._handle)
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._before is not None:
             signal.signal(signal.SIGINT, self._before)
 
-    def _note(self, *_: object) -> None:
-        if self.asked:
+    def _handle(self, *_: object) -> None:
+        if self.requested:
             raise KeyboardInterrupt
-        self.asked = True
+        self.requested = True
 
 
 @contextmanager
 def _threads_for(network: LabelNetwork) -> Iterator[None]:
-    """One thread for a small network: several would spend their time waiting for one another."""
+    """Use one thread for a small network, where several would mostly wait for each other."""
     before = torch.get_num_threads()
     if sum(weight.numel() for weight in network.parameters()) < _SMALL_NETWORK:
         torch.set_num_threads(1)
@@ -361,8 +361,8 @@ def _threads_for(network: LabelNetwork) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _under(name: str, state: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors of one part of a state, by their names within it."""
+def _part(name: str, state: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors whose names start with `name.`, without this prefix."""
     return {
         key.removeprefix(f"{name}."): value
         for key, value in state.items()

@@ -1,4 +1,4 @@
-"""How good a network is on label sets that it has not learned from."""
+"""The loss and scores of a network on the held-out set."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CHUNK = 512
 Encoded = tuple[Tensor, LabelBatch]
 
 
-def validated(
+def validate(
     network: LabelNetwork,
     data: TrainingData,
     averages: NeighbourAverages | None,
@@ -25,8 +25,8 @@ def validated(
 ) -> dict[str, float]:
     """Loss and MiP, MiR, MiF at 0.5 of the reconstruction; with averages, of prediction too.
 
-    `validation_loss` and `validation_score`, which decide, are the means of
-    the two losses and of the two MiF.
+    `validation_loss` and `validation_score`, which select the best epoch, are the
+    means of the two losses and of the two MiF.
     """
     network.train(False)
     with torch.no_grad():
@@ -34,11 +34,11 @@ def validated(
         for start in range(0, len(data.validation), _CHUNK):
             batch = label_batch(*data.batch(data.validation[start : start + _CHUNK]), device)
             parts.append((network.encode(batch), batch))
-        values = _figures(network, parts)
+        values = _measures(network, parts)
         values["reconstruction_loss"] = values.pop("loss")
         if averages is not None:
             drawn = averages.validation()
-            predicted = _figures(network, _chunks(drawn.latent, drawn.targets))
+            predicted = _measures(network, _chunks(drawn.latent, drawn.targets))
             values |= {f"predicted_{name}": value for name, value in predicted.items()}
     network.train()
     losses = [value for name, value in values.items() if name.endswith("loss")]
@@ -57,7 +57,7 @@ def _chunks(latent: Tensor, targets: LabelBatch) -> Iterator[Encoded]:
         yield latent[start : start + _CHUNK], LabelBatch(labels, starts - starts[0])
 
 
-def _figures(network: LabelNetwork, parts: Iterable[Encoded]) -> dict[str, float]:
+def _measures(network: LabelNetwork, parts: Iterable[Encoded]) -> dict[str, float]:
     loss, documents, right, given, true = 0.0, 0, 0, 0, 0
     for latent, batch in parts:
         logits = network.decode(latent)

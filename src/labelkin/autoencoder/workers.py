@@ -1,4 +1,4 @@
-"""Several training processes side by side, as `torchrun` starts them."""
+"""Data-parallel training in several processes, started by `torchrun`."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from labelkin.exceptions import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Workers:
-    """This process among all; alone unless `torchrun` started several."""
+    """The rank of this process and the number of processes; 0 of 1 without `torchrun`."""
 
     rank: int = 0
     count: int = 1
 
     @classmethod
     def from_environment(cls, device: torch.device) -> Workers:
-        """Find the other processes through the variables that `torchrun` sets."""
+        """Join the other processes, using the environment variables that `torchrun` sets."""
         if int(os.environ.get("WORLD_SIZE", "1")) == 1:
             return cls()
         if not torch.distributed.is_initialized():
@@ -32,19 +32,19 @@ class Workers:
 
     @property
     def is_first(self) -> bool:
-        """Whether this one validates, writes and reports."""
+        """Whether this process validates, writes files and reports."""
         return self.rank == 0
 
     def share(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """This process's part of a batch; all parts have the same size."""
+        """This process's part of a batch; parts have equal size, and a remainder is skipped."""
         return rows[self.rank : len(rows) - len(rows) % self.count : self.count]
 
     def average_gradients(self, network: nn.Module) -> None:
-        """Give all processes the mean of their gradients.
+        """Replace the gradients of all processes by their mean.
 
-        torch's DistributedDataParallel takes gradients with some rows only
-        from its own embedding modules; here they are averaged over the rows
-        that any process has.
+        torch's DistributedDataParallel supports sparse gradients of its own
+        embedding modules only. Here they are averaged over the rows that any process
+        has.
         """
         if self.count == 1:
             return
@@ -59,10 +59,10 @@ class Workers:
 
     def _averaged_rows(self, gradient: Tensor) -> Tensor:
         rows, values = gradient.indices()[0], gradient.values()
-        wanted = torch.zeros(gradient.shape[0], dtype=torch.int32, device=values.device)
-        wanted[rows] = 1
-        torch.distributed.all_reduce(wanted, torch.distributed.ReduceOp.MAX)
-        union = wanted.nonzero()[:, 0]
+        used = torch.zeros(gradient.shape[0], dtype=torch.int32, device=values.device)
+        used[rows] = 1
+        torch.distributed.all_reduce(used, torch.distributed.ReduceOp.MAX)
+        union = used.nonzero()[:, 0]
         block = torch.zeros(len(union), *values.shape[1:], dtype=values.dtype, device=values.device)
         block[torch.searchsorted(union, rows)] = values
         torch.distributed.all_reduce(block)
@@ -71,13 +71,13 @@ class Workers:
         )
 
     def share_buffers(self, network: nn.Module) -> None:
-        """Give all processes the running means and variances of the first."""
+        """Copy the running means and variances of the first process to all."""
         if self.count > 1:
             for buffer in network.buffers():
                 torch.distributed.broadcast(buffer, 0)
 
-    def agreed(self, value: float) -> float:
-        """The first process's value, for all."""
+    def broadcast(self, value: float) -> float:
+        """The first process's value, in all processes."""
         if self.count == 1:
             return value
         shared = torch.tensor([value], dtype=torch.float64)
@@ -85,20 +85,20 @@ class Workers:
         return float(shared)
 
     def close(self) -> None:
-        """Part from the others."""
+        """Leave the process group."""
         if self.count > 1 and torch.distributed.is_initialized():
             torch.distributed.destroy_process_group()
 
 
 def find_device(name: str) -> torch.device:
-    """The device that `auto`, `cpu`, `cuda` or `mps` means here."""
+    """The device that `auto`, `cpu`, `cuda` or `mps` means on this machine."""
     available = {
         "cpu": True,
         "cuda": torch.cuda.is_available(),
         "mps": torch.backends.mps.is_available(),
     }
     if name == "auto":
-        # MPS lacks some of the sparse operations in many versions of torch.
+        # Not MPS: many versions of torch lack some of its sparse operations.
         name = "cuda" if available["cuda"] else "cpu"
     if name not in available:
         raise ConfigError(f"no device {name!r}; known: auto, {', '.join(available)}")

@@ -1,4 +1,4 @@
-"""Cases: single settings to measure, and the rows of tables that they make."""
+"""The cases of a grid: combinations of settings to measure, as rows of tables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from labelkin.scoring.votes import Weighting
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Cases that share neighbours and one decoding of them; without a model, votes only."""
+    """Settings of cases that share neighbours and their decoding; no `model` means votes only."""
 
     size: int
     representation: str
@@ -26,7 +26,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A method and its cut; `share` is the autoencoder's in `mix-ranked`."""
+    """A method and its cut; `share` is the weight of the autoencoder in `mix-ranked`."""
 
     method: MethodName
     cut: Cut
@@ -34,14 +34,14 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """A name that tells all."""
+        """A unique name, the key of the cell in records."""
         share = f", share {self.share:g}" if self.method == "mix-ranked" else ""
         return f"{self.method}, {cut_text(self.cut)}{share}"
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of a table."""
+    """A row of a table: one case to measure."""
 
     table: str
     group: Group
@@ -49,7 +49,7 @@ class Row:
 
     @property
     def block(self) -> tuple[str, int, str, str, str, str, str]:
-        """What the rows have in common among which the best k is looked for."""
+        """The settings shared by the rows of a block, which differ in k only."""
         group, cell = self.group, self.cell
         share = f"{cell.share:g}" if cell.method == "mix-ranked" else ""
         return (
@@ -64,16 +64,16 @@ class Row:
 
     @property
     def threshold(self) -> str:
-        """The threshold as the paper writes it; nothing for a cut by count."""
+        """The threshold as the paper prints it; empty for a cut by count."""
         return "" if self.cell.cut == "count" else cut_text(self.cell.cut)
 
     @property
     def weighting(self) -> str:
-        """How the average is weighted; nothing for plain votes."""
+        """The weighting of the average; empty for plain votes."""
         return "" if self.group.weighting == "majority" else self.group.weighting
 
     def has(self, wanted: Mapping[str, object]) -> bool:
-        """Whether table, threshold, weighting, representation and so on are the wanted ones."""
+        """Whether the row has the wanted values of table, threshold, representation and so on."""
         own = ("table", "threshold", "weighting")
         return all(
             getattr(self if name in own else self.group, name) == value
@@ -87,7 +87,7 @@ def cut_text(cut: Cut) -> str:
 
 
 def rows_of(grid: Grid) -> list[Row]:
-    """All rows, table by table."""
+    """All rows of a grid, table by table."""
     return [row for table in grid.tables for size in grid.collection.sizes
             for row in _rows(grid, table, size)]  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""What a report says: the parts of its pages, made from an outcome."""
+"""The sections of a report, built from an outcome."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ _SIGNIFICANT = 0.05
 
 
 def opening(outcome: Outcome, facts: dict[str, Any]) -> Iterator[Part]:
-    """What this is, and how to read it."""
+    """Title, provenance, and how to read the report."""
     grid = outcome.grid
-    made = f"labelkin {facts['version']}"
+    software = f"labelkin {facts['version']}"
     if facts["commit"]:
-        made += f" (commit {facts['commit'][:12]})"
+        software += f" (commit {facts['commit'][:12]})"
     documents = ", ".join(f"{one['documents']:,}" for one in facts["collections"])
     yield Heading(grid.title, 1)
     yield Paragraph(
-        f"Made by `{facts['command']}` with {made} on Python {facts['python']}, "
-        f"{facts['cores']} cores, seed {grid.seed}. Documents to learn from: {documents}. "
-        "Each row of [results.csv](results.csv) names the record that it comes from, and "
-        "[provenance.json](provenance.json) says how each record was made."
+        f"Made by `{facts['command']}` with {software} on Python {facts['python']}, "
+        f"{facts['cores']} cores, seed {grid.seed}. Training documents: {documents}. "
+        "Each row of [results.csv](results.csv) names its record, and "
+        "[provenance.json](provenance.json) describes how each record was made."
     )
     if grid.name.endswith("-quick"):
-        yield Paragraph("A quick run on a small part of the data: its figures say nothing.")
+        yield Paragraph("A quick run on a small part of the data: do not use its figures.")
     yield Paragraph(
-        f"Choices (k, weighting and the like) are made on {grid.choose_on} by {grid.choose_by}; "
-        f"the figures to report are those of {' and '.join(grid.report_on)}. P@k and nDCG@k look "
-        "at the headings that are given out, not at the ranking before the cut, as the paper's do."
+        f"k, weighting and other settings are chosen on {grid.choose_on} by {grid.choose_by}; "
+        f"the figures to report are those of {' and '.join(grid.report_on)}. As in the paper, P@k "
+        "and nDCG@k are computed on the suggested headings, not on the ranking before the cut."
     )
     stand_ins = {part.stand_in for part in grid.representations.values() if part.stand_in}
     if stand_ins:
@@ -53,34 +53,34 @@ def opening(outcome: Outcome, facts: dict[str, Any]) -> Iterator[Part]:
             for name, part in grid.representations.items()
             if part.stand_in
         )
-        yield Paragraph(f"Not what the paper had, and marked with *: {named}.")
+        yield Paragraph(f"Marked with *, since they differ from the paper's: {named}.")
 
 
 def figures(names: Sequence[str]) -> Iterator[Part]:
-    """The figures that were drawn."""
+    """The images of the figures with these names."""
     for name in names:
         yield Image(name, _DESCRIPTIONS[name])
 
 
 def choices(outcome: Outcome) -> Iterator[Part]:
-    """The chosen row of each table and representation, with intervals and tests."""
+    """The chosen row of each table and representation, with its interval and test."""
     grid = outcome.grid
     measure, samples = grid.choose_by, f"{grid.details.samples:,}"
     yield Heading("The best of each")
     text = (
-        f"Chosen on {grid.choose_on}. In brackets the 95 % interval of a bootstrap over documents "
-        f"({samples} samples)."
+        f"Chosen on {grid.choose_on}. Brackets hold the 95 % interval of a bootstrap over "
+        f"documents ({samples} samples)."
     )
     if grid.details.baseline:
         text += (
-            f" p: paired randomisation against the best of `{grid.details.baseline}` by the same "
-            f"neighbours ({samples} samples), whose difference is beside it. The paper's best is "
-            "that of the same table and representation."
+            f" The column before p is the difference from the best of `{grid.details.baseline}` "
+            f"with the same neighbours; p is that of a paired randomisation test ({samples} "
+            "samples). The paper's value is its best for the same table and representation."
         )
     yield Paragraph(text)
     header = ["table", "representation", "chosen", "paper", grid.choose_on]
     for split in grid.report_on:
-        header += [split, "against baseline", "p", "headings given"]
+        header += [split, "against baseline", "p", "headings"]
     rows = []
     for table in grid.tables:
         for line in outcome.choices(table.name):
@@ -110,23 +110,23 @@ def choices(outcome: Outcome) -> Iterator[Part]:
 
 
 def claims(outcome: Outcome) -> Iterator[Part]:
-    """The paper's conclusions, and some of ours, one by one."""
+    """The tests of the paper's conclusions and of ours."""
     grid = outcome.grid
     if not outcome.claims:
         return
     yield Heading("Conclusions")
     yield Paragraph(
         f"{grid.choose_by} of the best row of one kind against the best of another, each chosen on "
-        f"{grid.choose_on}; p by paired randomisation of documents "
-        f"({grid.details.samples:,} samples). A conclusion holds where the difference has its sign "
-        "and p < 0.05."
+        f"{grid.choose_on}; p is that of a paired randomisation test over documents "
+        f"({grid.details.samples:,} samples). A conclusion holds if the difference has the right "
+        "sign and p < 0.05."
     )
     header = ["conclusion", "paper", *(name for s in grid.report_on for name in (s, "p", "holds"))]
     rows = []
-    for claim, found in outcome.claims:
+    for claim, record in outcome.claims:
         row = [claim.text, _paper_claim(claim, grid.choose_by)]
         for split in grid.report_on:
-            (a, b), p = found["splits"][split]["values"], found["splits"][split]["p"]
+            (a, b), p = record["splits"][split]["values"], record["splits"][split]["p"]
             holds = "no difference" if p >= _SIGNIFICANT else "yes" if a > b else "no: reversed"
             row += [f"{a:.4f} − {b:.4f} = {_signed(a - b)}", f"{p:.3f}", holds]
         rows.append(row)
@@ -134,12 +134,12 @@ def claims(outcome: Outcome) -> Iterator[Part]:
 
 
 def training(facts: dict[str, Any]) -> Iterator[Part]:
-    """How far the label autoencoders came."""
+    """How the label autoencoders were trained, and whether their losses still fell."""
     if not facts["models"]:
         return
     yield Heading("Training")
     yield Paragraph(
-        "Reconstruction: MiF at 0.5 of label sets kept aside. A loss is still falling where that "
+        "Reconstruction is the MiF at 0.5 of held-out label sets. A loss is still falling if that "
         "of the last epoch is the lowest."
     )
     header = ["model", "documents", "layers", "parameters", "epochs", "best", "minutes",
@@ -163,7 +163,7 @@ def training(facts: dict[str, Any]) -> Iterator[Part]:
 
 
 def labels_given(outcome: Outcome) -> Iterator[Part]:
-    """The average number of headings, which the paper discusses."""
+    """The average number of headings per document, which the paper discusses."""
     grid = outcome.grid
     rows: list[list[Cell]] = []
     for known in PREDICTED_LABELS:
@@ -188,35 +188,35 @@ def labels_given(outcome: Outcome) -> Iterator[Part]:
                     ]
                 )
     if rows:
-        yield Heading("How many headings are given")
+        yield Heading("Headings per document")
         yield Paragraph(
-            "Headings a document on average: the paper's / ours (difference). The paper does not "
-            f"say at which k; ours is the best on {grid.choose_on}."
+            "Average number of headings per document: the paper's / ours (difference). The paper "
+            f"does not give its k; ours is the best on {grid.choose_on}."
         )
         yield Table(["table", "representation", "chosen", *grid.splits], rows, numbers=3)
 
 
 def bands(outcome: Outcome) -> Iterator[Part]:
-    """The chosen rows by how frequent headings are."""
+    """The chosen rows, measured by bands of heading frequency."""
     grid = outcome.grid
-    # How frequent a heading is depends on the size of the collection.
+    # Collections of several sizes have different frequencies, so bands would not compare.
     if not grid.details.bands or len(grid.collection.sizes) > 1:
         return
     names = [band.name for band in grid.details.bands]
     yield Heading("Frequent and rare headings")
     yield Paragraph(
-        f"{grid.choose_by} of the chosen rows over headings with so many training documents."
+        f"{grid.choose_by} of the chosen rows, by the number of training documents of a heading."
     )
     for split in grid.report_on:
         rows = []
         for table in grid.tables:
             for line in outcome.choices(table.name):
-                found = outcome.details_of(line)["splits"][split]["bands"]
+                values = outcome.details_of(line)["splits"][split]["bands"]
                 rows.append(
                     [
                         _table_name(table, line, outcome),
                         outcome.named(line),
-                        *(f"{found[name]:.4f}" for name in names),
+                        *(f"{values[name]:.4f}" for name in names),
                     ]
                 )
         yield Heading(f"By frequency, {split}", 3)
@@ -224,7 +224,7 @@ def bands(outcome: Outcome) -> Iterator[Part]:
 
 
 def fusions(facts: dict[str, Any]) -> Iterator[Part]:
-    """How neighbours were fused."""
+    """The fusion method and weights of each fused representation."""
     for fusion in facts["fusions"]:
         weights = ", ".join(f"{weight:g}" for weight in fusion["weights"])
         yield Paragraph(
@@ -234,35 +234,35 @@ def fusions(facts: dict[str, Any]) -> Iterator[Part]:
 
 
 def scaling(outcome: Outcome, papers: dict[str, float], sizes: dict[int, int]) -> Iterator[Part]:
-    """MiF against size, both curves, and where they lead."""
+    """The measure by collection size, with two fitted curves and their extrapolations."""
     part = outcome.grid.scaling
     if part is None:
         return
     measure = outcome.grid.choose_by
     yield Heading("Growth")
     yield Paragraph(
-        f"{measure} of the row chosen for each size. Two curves are fitted; the first named "
-        "foretold the largest collection better from the smaller ones. What they say of "
-        f"{part.documents:,} documents is an extrapolation over two orders of magnitude and more, "
-        "not a measurement."
+        f"{measure} of the row chosen for each size. Two curves are fitted; the first one listed "
+        "predicts the largest collection better from the smaller ones. Their values at "
+        f"{part.documents:,} documents are extrapolated over two orders of magnitude and more, "
+        "not measured."
     )
     for split in outcome.grid.report_on:
         yield Heading(f"Growth, {split}", 3)
         counts = [f"{sizes[size]:,}" for size in outcome.grid.collection.sizes]
-        header = ["table", *counts, "curve", "off the largest by", f"at {part.documents:,}",
+        header = ["table", *counts, "curve", "error at the largest", f"at {part.documents:,}",
                   "paper"]  # fmt: skip
         rows: list[list[Cell]] = []
         for table in part.tables:
             points = growth(outcome, table, split, sizes)
             values = [f"{value:.4f}" for _, value in points]
-            for number, found in enumerate(fit(*zip(*points, strict=True))):
+            for number, fitted in enumerate(fit(*zip(*points, strict=True))):
                 rows.append(
                     [
                         table if number == 0 else "",
                         *(values if number == 0 else [""] * len(values)),
-                        f"{found.curve.name}: {found.curve.formula}",
-                        _signed(found.held_out_error),
-                        f"{found.curve.at([part.documents])[0]:.3f}",
+                        f"{fitted.curve.name}: {fitted.curve.formula}",
+                        _signed(fitted.held_out_error),
+                        f"{fitted.curve.at([part.documents])[0]:.3f}",
                         f"{papers[table]:.4f}" if number == 0 else "",
                     ]
                 )
@@ -272,7 +272,7 @@ def scaling(outcome: Outcome, papers: dict[str, float], sizes: dict[int, int]) -
 def growth(
     outcome: Outcome, table: str, split: str, sizes: dict[int, int]
 ) -> list[tuple[int, float]]:
-    """Documents in the collection and the measure of the chosen row."""
+    """The number of documents and the measure of the chosen row, for each collection size."""
     measure = outcome.grid.choose_by
     return [
         (sizes[line.row.group.size], line.values[split][measure]) for line in outcome.choices(table)
@@ -280,7 +280,7 @@ def growth(
 
 
 def _paper_claim(claim: ClaimPart, measure: str) -> str:
-    """The paper's best of both kinds; nothing for a conclusion of our own."""
+    """The paper's best values of both kinds; empty for a conclusion of ours."""
     if not claim.paper:
         return ""
     a, b = (best_published(measure, **side)[measure] for side in (claim.better, claim.worse))
@@ -299,8 +299,8 @@ def _signed(value: float | None) -> str:
 
 
 def _fall(model: dict[str, Any], loss: str) -> str:
-    course = model[f"{loss}_by_epoch"]
-    if not course:
+    losses = model[f"{loss}_by_epoch"]
+    if not losses:
         return ""
-    state = "still falling" if model[f"{loss}_still_falling"] else "not falling any more"
-    return f"{course[-1]:.2f}, {state}"
+    state = "still falling" if model[f"{loss}_still_falling"] else "no longer falling"
+    return f"{losses[-1]:.2f}, {state}"

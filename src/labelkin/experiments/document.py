@@ -1,8 +1,8 @@
-"""A report as a list of parts, which Markdown and HTML are made of."""
+"""The parts of a report page, and their Markdown."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 
@@ -23,7 +23,7 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A figure by its file name, without the ending, and what it shows."""
+    """A figure by its file name without the suffix; `description` becomes the alternative text."""
 
     name: str
     description: str
@@ -31,7 +31,7 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The paper's figure, ours and the difference; each may be the best of its block."""
+    """Our value beside the paper's; either may be the best of its block, printed in bold."""
 
     ours: float
     paper: float | None = None
@@ -52,7 +52,11 @@ Cell = str | Comparison
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under a header; columns from `numbers` on hold numbers. A line begins each block."""
+    """Rows under a header.
+
+    Columns from `numbers` on are right-aligned. `blocks` are the rows above which
+    HTML draws a line.
+    """
 
     header: Sequence[str]
     rows: Sequence[Sequence[Cell]]
@@ -61,3 +65,38 @@ class Table:
 
 
 Part = Heading | Paragraph | Image | Table
+
+
+def markdown(parts: Iterable[Part]) -> str:
+    """Render the parts as one Markdown page."""
+    return "\n".join(_part(part) for part in parts)
+
+
+def _part(part: Part) -> str:
+    if isinstance(part, Heading):
+        return f"{'#' * part.level} {part.text}\n"
+    if isinstance(part, Paragraph):
+        return f"{part.text}\n"
+    if isinstance(part, Image):
+        return f"![{part.description}](figures/{part.name}.png)\n"
+    return _table(part)
+
+
+def _table(table: Table) -> str:
+    rules = ["---" if n < table.numbers else "--:" for n in range(len(table.header))]
+    lines = [table.header, rules, *([_cell(cell) for cell in row] for row in table.rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def _cell(cell: Cell) -> str:
+    if isinstance(cell, str):
+        return cell.replace("|", "\\|")
+    ours = _bold(f"{cell.ours:.{cell.digits}f}", cell.ours_best)
+    if cell.paper is None:
+        return ours
+    paper = _bold(f"{cell.paper:.{cell.digits}f}", cell.paper_best)
+    return f"{paper} / {ours} ({cell.difference})"
+
+
+def _bold(text: str, wanted: bool) -> str:
+    return f"**{text}**" if wanted else text

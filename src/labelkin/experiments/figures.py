@@ -1,4 +1,4 @@
-"""The figures of a report, as PNG and SVG, with the paper's values drawn in."""
+"""Draws the figures of a report as PNG and SVG, with the paper's values as hollow marks."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _PAPER: dict[str, Any] = {
 }
 _MARKERS = "osv^"
 _DPI = 160
-# A bar that is shorter does not hold its own value.
+# Shorter bars have no room for their value.
 _NARROW = 0.12
 _LABELLED = ("MiF", "MiP", "MiR")
 _OVERVIEW = ("MiF", "P@5", "nDCG@10")
 
 
 def draw_figures(outcome: Outcome, sizes: dict[int, int], folder: Path) -> list[str]:
-    """Draw what the grid has rows for; the names of the figures."""
+    """Draw the figures that the grid has rows for and return their names."""
     draw: dict[str, Callable[[], Any | None]] = {
         "representations": lambda: _representations(outcome),
         "autoencoders": lambda: _autoencoders(outcome),
@@ -45,8 +45,8 @@ def draw_figures(outcome: Outcome, sizes: dict[int, int], folder: Path) -> list[
     }
     folder.mkdir(parents=True, exist_ok=True)
     names = []
-    for name, make in draw.items():
-        figure = make()
+    for name, draw_figure in draw.items():
+        figure = draw_figure()
         if figure is not None:
             _save(figure, folder / name)
             names.append(name)
@@ -54,7 +54,7 @@ def draw_figures(outcome: Outcome, sizes: dict[int, int], folder: Path) -> list[
 
 
 def _representations(outcome: Outcome) -> Any | None:
-    """Bars over representations, for basic k-NN at the k that was chosen."""
+    """Bars by representation, for basic k-NN at the chosen k."""
     tables = [table for table in outcome.grid.tables if table.method == "knn"]
     lines = [line for table in tables for line in outcome.choices(table.name)]
     names = [outcome.named(line) for line in lines]
@@ -81,7 +81,7 @@ def _bar_chart(
     measures: Sequence[str],
     inches: float,
 ) -> Any | None:
-    """A panel for each measure, bars for each row and split; `inches` is the height of a row."""
+    """A panel per measure with a bar per row and split; `inches` is the height of a row."""
     grid = outcome.grid
     shown = [measure for measure in measures if measure in grid.measures]
     if len(grid.collection.sizes) > 1 or len(lines) < 2 or not shown:
@@ -101,10 +101,10 @@ def _bar_chart(
 
 
 def _scaling(outcome: Outcome, sizes: dict[int, int]) -> Any | None:
-    """Points that were measured, curves through them, and the paper's values.
+    """Measured points, fitted curves, and the paper's values.
 
-    The curve that foretold the largest size better is dashed where it extrapolates, the other
-    dotted.
+    Extrapolations are dashed for the curve that predicts the largest size better, and dotted for
+    the other.
     """
     grid = outcome.grid
     if grid.scaling is None:
@@ -121,7 +121,7 @@ def _scaling(outcome: Outcome, sizes: dict[int, int]) -> Any | None:
             points = growth(outcome, table, split, sizes)
             look = {"color": colour, "zorder": 4}
             axes.plot(*zip(*points, strict=True), marker, label=table, **look)
-            better, other = (found.curve for found in fit(*zip(*points, strict=True)))
+            better, other = (fitted.curve for fitted in fit(*zip(*points, strict=True)))
             axes.plot(near, better.at(near), "-", linewidth=1.2, **look)
             axes.plot(far, better.at(far), "--", linewidth=1.2, **look)
             axes.plot(far, other.at(far), ":", linewidth=1.2, **look)
@@ -130,14 +130,14 @@ def _scaling(outcome: Outcome, sizes: dict[int, int]) -> Any | None:
                 "marker": marker,
                 "markeredgecolor": colour,
                 "markerfacecolor": "none",
-                # A circle around whatever is at the same place.
+                # Larger, so that marks at the same place stay visible inside.
                 "markersize": 11 if marker == "o" else 7,
                 "label": f"{table}, paper",
             }
             axes.plot([grid.scaling.documents], [value], **{**_PAPER, **mark})
         axes.set_xscale("log")
         axes.set_title(split, fontsize=11)
-        axes.set_xlabel("documents to learn from")
+        axes.set_xlabel("training documents")
         axes.grid(axis="y", color="#dddddd", linewidth=0.6)
     panels[0].set_ylabel(grid.choose_by)
     _finish(figure, panels)
@@ -148,7 +148,7 @@ def _figure(width: float, height: float) -> Any:
     try:
         from matplotlib.figure import Figure
     except ModuleNotFoundError as error:
-        raise MissingExtraError("figures need matplotlib: pip install 'labelkin[train]'") from error
+        raise MissingExtraError("figures need matplotlib; pip install 'labelkin[train]'") from error
     return Figure(figsize=(width, height), layout="constrained")
 
 
@@ -185,7 +185,7 @@ def _paper_at_best(outcome: Outcome, line: Line, measure: str) -> float | None:
 
 
 def _finish(figure: Any, panels: Any) -> None:
-    """One legend below, and no more lines than needed."""
+    """Add one legend below the panels and remove unneeded frame lines."""
     entries: dict[str, Any] = {}
     for axes in panels:
         axes.spines[["top", "right"]].set_visible(False)
@@ -199,7 +199,7 @@ def _finish(figure: Any, panels: Any) -> None:
 
 
 def _save(figure: Any, path: Path) -> None:
-    """As PNG and as SVG, the same bytes for the same figure."""
+    """Write PNG and SVG without dates and versions: equal figures give equal bytes."""
     import matplotlib as mpl
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -212,5 +212,5 @@ def _save(figure: Any, path: Path) -> None:
         mpl.rc_context({"svg.hashsalt": path.name, "svg.fonttype": "none"}),
         atomic_file(path.with_suffix(".svg")) as file,
     ):
-        drawn: Any = FigureCanvasSVG(figure)
-        drawn.print_svg(file, metadata={"Date": None})
+        vector: Any = FigureCanvasSVG(figure)
+        vector.print_svg(file, metadata={"Date": None})

@@ -1,9 +1,9 @@
-"""Grids: the experiments to run, as a TOML file says.
+"""Grids: TOML files that describe the experiments to run.
 
 A grid names a collection and the splits to measure on, representations, label
-autoencoders, and tables whose rows are all combinations of what they list.
-`[quick]` is a smaller version of the same, for `--quick`. A grid that `extends`
-another says only what is different.
+autoencoders, and tables whose rows are all combinations of the values that they
+list. `[quick]` describes a smaller version, for `--quick`. A grid that `extends`
+another contains only the differences.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ _GRIDS = files("labelkin.experiments").joinpath("grids")
 
 
 class CollectionPart(Section):
-    """Files, below the data folder; of `sizes` other than 0, that many documents are drawn.
+    """The files of a collection, relative to the data folder.
 
-    `settings` are changes of the collection's labelkin.toml, section by section.
+    Each of `sizes` is a collection with that many documents, drawn by the seed; 0
+    takes all. `settings` change the collection's labelkin.toml, section by section.
     """
 
     vocabulary: str
@@ -47,9 +48,9 @@ class CollectionPart(Section):
 
 
 class RepresentationPart(Section):
-    """What finds neighbours: a representation by name, or others of the grid fused.
+    """How neighbours are found: by a named representation, or by fusing others of the grid.
 
-    `stand_in` says what it replaces where it is not what the paper has.
+    `stand_in` describes what it replaces if it differs from the paper's.
     """
 
     uses: str = ""
@@ -64,9 +65,9 @@ class RepresentationPart(Section):
 
 
 class ModelPart(TrainingSection):
-    """A label autoencoder: the keys of labelkin.toml's [training], and a limit of time.
+    """A label autoencoder: the keys of labelkin.toml's [training], and a time limit.
 
-    Collections of the sizes in `epochs_by_size` get so many epochs, however long they take.
+    Collections of the sizes in `epochs_by_size` train for that many epochs without a time limit.
     """
 
     minutes: float = Field(default=0.0, ge=0.0)
@@ -74,7 +75,7 @@ class ModelPart(TrainingSection):
 
 
 class SinglePart(Section):
-    """A row besides the combinations of a table."""
+    """A single row in addition to the combinations of a table."""
 
     representation: str
     weighting: Weighting = "majority"
@@ -83,7 +84,7 @@ class SinglePart(Section):
 
 
 class TablePart(Section):
-    """Rows: all combinations of what is listed. `paper` is the paper's table to compare with."""
+    """A table with all combinations of the listed values; `paper` is the paper's table for it."""
 
     name: str
     title: str
@@ -101,7 +102,7 @@ class TablePart(Section):
 
 
 class BandPart(Section):
-    """Headings with so many training documents."""
+    """A band of headings by their number of training documents."""
 
     name: str
     minimum: int = 0
@@ -109,7 +110,7 @@ class BandPart(Section):
 
 
 class DetailsPart(Section):
-    """What is found out about the best rows only; they are compared with a table's best."""
+    """What to measure for the best rows only, which are tested against the best of `baseline`."""
 
     baseline: str = ""
     samples: int = Field(default=1000, ge=1)
@@ -119,8 +120,8 @@ class DetailsPart(Section):
 class ClaimPart(Section):
     """A conclusion: the best of some rows does better than the best of others.
 
-    Rows are named by table, representation, threshold and weighting; `paper`
-    says whether the paper draws it.
+    Rows are selected by table, representation, threshold and weighting. `paper` is
+    whether the paper draws the conclusion.
     """
 
     text: str
@@ -130,14 +131,14 @@ class ClaimPart(Section):
 
 
 class ScalingPart(Section):
-    """MiF against the size of the collection: the lines, and the paper's size."""
+    """MiF by collection size: the tables to plot with the paper's rows, and the paper's size."""
 
     documents: int
     tables: dict[str, dict[str, str]]
 
 
 class QuickPart(Section):
-    """The smaller version."""
+    """The smaller version of a grid."""
 
     sizes: list[int] = Field(min_length=1)
     split_documents: int = Field(ge=1)
@@ -167,7 +168,7 @@ class Grid(Section):
     quick: QuickPart | None = None
 
     @model_validator(mode="after")
-    def _whole(self) -> Self:
+    def _consistent(self) -> Self:
         for problem in _problems(self):
             raise ValueError(problem)
         return self
@@ -179,11 +180,11 @@ class Grid(Section):
         return max([*self.ks, *own])
 
     def table(self, name: str) -> TablePart:
-        """The table of this name."""
+        """The table called `name`."""
         return next(table for table in self.tables if table.name == name)
 
     def limits(self, model: str, size: int) -> tuple[int, float]:
-        """How many epochs and minutes a model may train on a collection of this size."""
+        """The epochs and minutes that a model trains on this size; 0 minutes is no time limit."""
         part = self.models[model]
         if str(size) in part.epochs_by_size:
             return part.epochs_by_size[str(size)], 0.0
@@ -212,9 +213,9 @@ def shipped_grids() -> list[str]:
 
 
 def read_grid(source: str, *, quick: bool = False) -> Grid:
-    """The grid of a shipped name or in a TOML file."""
+    """Read a shipped grid by name, or the grid in a `.toml` file."""
     table = _read_table(source, ())
-    # What a grid takes over and has no use for is left out by an empty name.
+    # An empty file name removes an inherited split.
     splits = table.get("splits")
     if isinstance(splits, dict):
         table["splits"] = {name: file for name, file in splits.items() if file != ""}
@@ -226,7 +227,7 @@ def read_grid(source: str, *, quick: bool = False) -> Grid:
 
 
 def _read_table(source: str, seen: tuple[str, ...]) -> dict[str, Any]:
-    """The content of a grid's file over that of the grid which it extends."""
+    """The content of a grid's file, merged into the grid that it extends."""
     path = Path(source)
     if source in seen:
         raise ConfigError(f"{source}: the grid extends itself")
@@ -239,8 +240,8 @@ def _read_table(source: str, seen: tuple[str, ...]) -> dict[str, Any]:
         content = _GRIDS.joinpath(f"{source}.toml").read_bytes()
     else:
         raise ConfigError(
-            f"no grid {source!r}; shipped are {', '.join(shipped_grids())}, "
-            "others are given as a .toml file"
+            f"no grid {source!r}; shipped are {', '.join(shipped_grids())}; "
+            "for your own, give the path of a .toml file"
         )
     try:
         table = tomllib.loads(content.decode("utf-8"))
@@ -255,7 +256,7 @@ def _read_table(source: str, seen: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _merged(base: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """`base` with the changes; tables are merged, all else is replaced."""
+    """`base` with the changes; tables are merged, other values are replaced."""
     merged = dict(base)
     for key, value in changes.items():
         known = merged.get(key)
@@ -265,14 +266,14 @@ def _merged(base: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _problems(grid: Grid) -> Iterator[str]:
-    """What the parts of a grid say of each other that is not so."""
+    """Yield a message for each inconsistency between the parts of a grid."""
     for split in [grid.choose_on, *grid.report_on]:
         yield from _unknown("split", split, grid.splits)
     for name, part in grid.representations.items():
         for other in part.fuses:
             yield from _unknown("representation", other, grid.representations)
             if other in grid.representations and grid.representations[other].fuses:
-                yield f"{name!r} fuses {other!r}, which is fused itself"
+                yield f"{name!r} fuses {other!r}, which is itself fused"
     names = [table.name for table in grid.tables]
     if len(set(names)) < len(names):
         yield f"two tables are called {max(names, key=names.count)!r}"
@@ -280,7 +281,7 @@ def _problems(grid: Grid) -> Iterator[str]:
         for name in [*table.representations, *(one.representation for one in table.also)]:
             yield from _unknown("representation", name, grid.representations)
         if table.method == "knn" and table.model:
-            yield f"the table {table.name!r} is of knn, which takes no model"
+            yield f"the table {table.name!r} has the method knn, which takes no model"
         elif table.method != "knn":
             yield from _unknown("model", table.model, grid.models)
     if grid.details.baseline:

@@ -1,4 +1,4 @@
-"""Reports in HTML: one page that needs nothing but its figures."""
+"""Renders reports as one HTML page; only the figures are separate files."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ nav a { margin-right: 1rem; }
 
 
 def html(parts: Iterable[Part], title: str) -> str:
-    """The parts as one page, with links to its headings of the second level."""
+    """Render the parts as one page that links to its second-level headings."""
     listed = list(parts)
     links = [
         f'<a href="#{_anchor(part.text)}">{escape(part.text)}</a>'
@@ -77,10 +77,10 @@ def _table(table: Table) -> str:
         f"<th{_number(n, table)}>{escape(name)}</th>" for n, name in enumerate(table.header)
     )
     rows = []
-    for place, row in enumerate(table.rows):
-        mark = ' class="block"' if place in table.blocks else ""
+    for number, row in enumerate(table.rows):
+        attribute = ' class="block"' if number in table.blocks else ""
         cells = "".join(f"<td{_number(n, table)}>{_cell(cell)}</td>" for n, cell in enumerate(row))
-        rows.append(f"<tr{mark}>{cells}</tr>")
+        rows.append(f"<tr{attribute}>{cells}</tr>")
     body = "\n".join(rows)
     return (
         f'<div class="wide"><table>\n<thead><tr>{heads}</tr></thead>\n'
@@ -102,7 +102,7 @@ def _cell(cell: Cell) -> str:
 
 
 def _text(text: str) -> str:
-    """Escaped, with what is in backquotes as code and links as links."""
+    """Escape the text and convert Markdown code spans and links."""
     marked = re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
     return re.sub(r"\[([^\]]+)\]\(([^)]+)\)", r'<a href="\2">\1</a>', marked)
 

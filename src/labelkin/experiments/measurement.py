@@ -1,4 +1,4 @@
-"""Stages that measure: the rows of tables, and what is found out about the best of them."""
+"""Stages that measure the rows of tables, and the best rows in more detail."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from labelkin.evaluate import (
     parse_measure,
 )
 from labelkin.experiments.cases import Cell, Group, Row
-from labelkin.experiments.stage import NoteStage, Progress
+from labelkin.experiments.stage import Progress, RecordStage
 from labelkin.scoring.mix import Mix, MixRanked
 from labelkin.scoring.queries import Queries
 from labelkin.scoring.settings import MixSettings
@@ -29,23 +29,23 @@ if TYPE_CHECKING:
         FusedStage,
         NeighbourStage,
     )
-    from labelkin.experiments.workshop import Workshop
+    from labelkin.experiments.run_context import RunContext
     from labelkin.neighbours.neighbours import Neighbours
     from labelkin.scoring.cut import CountScheme
     from labelkin.scoring.knn import Knn
     from labelkin.scoring.label_ae import LabelAe
     from labelkin.scoring.ranking import Ranking
 
-# Seconds that a thousand documents take on one core, roughly; how many a split has, at a guess.
+# Rough estimates: seconds per thousand documents on one core, and documents per split.
 _VOTING, _DECODING, _QUERIES = 1.0, 4.0, 1_200
-# The mean number of predicted labels is measured beside whatever a grid asks for.
+# The mean number of predicted labels, measured in addition to a grid's measures.
 PREDICTED = "predicted"
 
 Values = dict[str, float]
 
 
 class Predictions:
-    """What the cells of a group give for one set of neighbours; it is decoded once."""
+    """The predictions of a group's cells for one set of neighbours, which is decoded once."""
 
     def __init__(
         self, group: Group, neighbours: Neighbours, knn: Knn, label_ae: LabelAe | None
@@ -60,7 +60,7 @@ class Predictions:
             self._pair = Mix(self._knn, label_ae.changed(changed))
 
     def of(self, cell: Cell) -> Ranking:
-        """The labels that are given out."""
+        """The labels that a cell predicts, after the cut."""
         count: CountScheme | None = "mean" if cell.cut == "count" else None
         threshold = 0.0 if cell.cut == "count" else cell.cut
         queries, pair = self._queries, self._pair
@@ -83,11 +83,11 @@ class Predictions:
         return ranked.cut(queries, ranked.rank(queries))
 
 
-class MeasureStage(NoteStage):
+class MeasureStage(RecordStage):
     """The measures of a group's cells on every split.
 
-    Depth-limited measures look at the labels that are given out, not at the
-    ranking before the cut: in the paper P@10 falls as the threshold rises.
+    P@k and nDCG@k are computed on the predicted labels, not on the ranking before
+    the cut: in the paper P@10 falls as the threshold rises.
     """
 
     kind = "measures"
@@ -107,62 +107,62 @@ class MeasureStage(NoteStage):
         self.model = model
         self.cells: dict[str, Cell] = {}
         self.measures = tuple(parse_measure(name) for name in [*measures, PREDICTED])
-        named = [f"{group.representation}, k = {group.k}", collection.subject]
+        subject = [f"{group.representation}, k = {group.k}", collection.subject]
         if model is not None:
-            kind = "" if group.distance == "self" else f" ({group.distance})"
-            named.insert(0, f"{group.model}, {group.weighting}{kind}")
+            distance = "" if group.distance == "self" else f" ({group.distance})"
+            subject.insert(0, f"{group.model}, {group.weighting}{distance}")
         needs = (collection, *self.splits.values(), *((model,) if model is not None else ()))
         inputs = {**asdict(group), "splits": list(self.splits), "measures": list(measures)}
-        super().__init__(work, ", ".join(named), inputs, needs)
+        super().__init__(work, ", ".join(subject), inputs, needs)
         self.queries = sum(stage.source.size or _QUERIES for stage in self.splits.values())
         self.expected = (_VOTING if model is None else _DECODING) * self.queries / 1000
 
-    def want(self, cell: Cell) -> None:
-        """Have a cell measured too."""
+    def add(self, cell: Cell) -> None:
+        """Add a cell to measure."""
         self.cells[cell.name] = cell
 
     def is_done(self) -> bool:
-        """Whether all wanted cells have been measured."""
-        return set(self.cells) <= set(self.note().get("cells", ()))
+        """Whether all cells have been measured."""
+        return set(self.cells) <= set(self.record().get("cells", ()))
 
     def values(self, cell: Cell) -> dict[str, Values]:
-        """What was measured, by split and measure."""
-        found: dict[str, Values] = self.note()["cells"][cell.name]
-        return found
+        """The measured values of a cell, by split and measure."""
+        values: dict[str, Values] = self.record()["cells"][cell.name]
+        return values
 
-    def run(self, workshop: Workshop, progress: Progress) -> None:
-        """Measure the cells that are missing; others stay as they are."""
-        known: dict[str, Any] = self.note().get("cells", {})
+    def run(self, context: RunContext, progress: Progress) -> None:
+        """Measure the cells that the record lacks."""
+        known: dict[str, Any] = self.record().get("cells", {})
         missing = [cell for name, cell in self.cells.items() if name not in known]
-        found: dict[str, dict[str, Values]] = {cell.name: {} for cell in missing}
+        measured: dict[str, dict[str, Values]] = {cell.name: {} for cell in missing}
         for number, split in enumerate(self.splits):
             progress(number, len(self.splits), split)
-            predictions = self.predictions(workshop, split)
+            predictions = self.predictions(context, split)
             for cell in missing:
-                evaluation = self.evaluation(workshop, split, predictions.of(cell))
+                evaluation = self.evaluation(context, split, predictions.of(cell))
                 values = evaluate(evaluation, self.measures)
-                found[cell.name][split] = {name: round(v, 6) for name, v in values.items()}
-        self.write_note({"inputs": self.inputs, "cells": {**known, **found}})
+                measured[cell.name][split] = {name: round(v, 6) for name, v in values.items()}
+        self.write_record({"inputs": self.inputs, "cells": {**known, **measured}})
 
-    def predictions(self, workshop: Workshop, split: str) -> Predictions:
+    def predictions(self, context: RunContext, split: str) -> Predictions:
         """What can be predicted for a split."""
-        label_ae = None if self.model is None else workshop.label_ae(self.model)
-        near = workshop.neighbours(self.splits[split])
-        return Predictions(self.group, near, workshop.knn(self.collection), label_ae)
+        label_ae = None if self.model is None else context.label_ae(self.model)
+        near = context.neighbours(self.splits[split])
+        return Predictions(self.group, near, context.knn(self.collection), label_ae)
 
-    def evaluation(self, workshop: Workshop, split: str, given: Ranking) -> Evaluation:
-        """Predicted labels of a split beside the gold ones."""
-        gold = workshop.gold(self.collection, self.splits[split].source)
-        indexer = workshop.indexer(self.collection)
+    def evaluation(self, context: RunContext, split: str, predicted: Ranking) -> Evaluation:
+        """The evaluation of predicted labels against the gold labels of a split."""
+        gold = context.gold(self.collection, self.splits[split].source)
+        indexer = context.indexer(self.collection)
         dropped = indexer.collection.tombstones(indexer.collection.generation())
         frequencies = indexer.collection.label_sets().frequencies(gold.shape[1], dropped)
-        return Evaluation(gold, given, training_frequencies=frequencies)
+        return Evaluation(gold, predicted, training_frequencies=frequencies)
 
 
 Candidates = Sequence[tuple[Row, MeasureStage]]
 
 
-class DetailStage(NoteStage):
+class DetailStage(RecordStage):
     """The best row of a table and representation: interval, test against a baseline, bands."""
 
     kind = "details"
@@ -197,8 +197,8 @@ class DetailStage(NoteStage):
         super().__init__(work, subject, inputs, tuple(stages))
         self.expected = _DECODING * stage.queries / 1000
 
-    def run(self, workshop: Workshop, progress: Progress) -> None:
-        """Choose, predict again, and look closely."""
+    def run(self, context: RunContext, progress: Progress) -> None:
+        """Choose the best row, repeat its predictions, and measure the details."""
         row, stage = best_of(self.candidates, *self.choice)
         other = best_of(self.baseline, *self.choice) if self.baseline else None
         measure = parse_measure(self.choice[1])
@@ -208,28 +208,26 @@ class DetailStage(NoteStage):
         content["splits"] = {}
         for number, split in enumerate(stage.splits):
             progress(number, len(stage.splits), split)
-            mine = stage.evaluation(
-                workshop, split, stage.predictions(workshop, split).of(row.cell)
-            )
+            mine = stage.evaluation(context, split, stage.predictions(context, split).of(row.cell))
             interval = bootstrap_interval(measure, mine, self.samples, self.seed)
             bands = evaluate_bands(mine, [measure], self.bands)
-            found: dict[str, Any] = {
+            details: dict[str, Any] = {
                 "interval": [round(interval.low, 6), round(interval.high, 6)],
                 "bands": {name: round(values[measure.name], 6) for name, values in bands.items()},
             }
             if other is not None and other[0] != row:
                 theirs = other[1].evaluation(
-                    workshop, split, other[1].predictions(workshop, split).of(other[0].cell)
+                    context, split, other[1].predictions(context, split).of(other[0].cell)
                 )
                 test = paired_test(measure, mine, theirs, self.samples, self.seed)
-                found["difference"] = round(test.difference, 6)
-                found["p"] = round(test.p_value, 4)
-            content["splits"][split] = found
-        self.write_note(content)
+                details["difference"] = round(test.difference, 6)
+                details["p"] = round(test.p_value, 4)
+            content["splits"][split] = details
+        self.write_record(content)
 
 
-class ClaimStage(NoteStage):
-    """The best of some rows against the best of others, by a paired test."""
+class ClaimStage(RecordStage):
+    """A paired test of the best of some rows against the best of others."""
 
     kind = "claims"
 
@@ -256,8 +254,8 @@ class ClaimStage(NoteStage):
         super().__init__(work, text, inputs, tuple(stages))
         self.expected = 2 * _DECODING * sides[0][0][1].queries / 1000
 
-    def run(self, workshop: Workshop, progress: Progress) -> None:
-        """Choose both, predict again, and compare."""
+    def run(self, context: RunContext, progress: Progress) -> None:
+        """Choose the best row of each side, repeat their predictions, and compare them."""
         chosen = [best_of(side, *self.choice) for side in self.sides]
         measure = parse_measure(self.choice[1])
         content: dict[str, Any] = {"rows": [_described(row) for row, _ in chosen], "splits": {}}
@@ -265,7 +263,7 @@ class ClaimStage(NoteStage):
         for number, split in enumerate(splits):
             progress(number, len(splits), split)
             mine, theirs = (
-                stage.evaluation(workshop, split, stage.predictions(workshop, split).of(row.cell))
+                stage.evaluation(context, split, stage.predictions(context, split).of(row.cell))
                 for row, stage in chosen
             )
             test = paired_test(measure, mine, theirs, self.samples, self.seed)
@@ -273,11 +271,11 @@ class ClaimStage(NoteStage):
                 "values": [round(test.a, 6), round(test.b, 6)],
                 "p": round(test.p_value, 4),
             }
-        self.write_note(content)
+        self.write_record(content)
 
 
 def best_of(candidates: Candidates, split: str, measure: str) -> tuple[Row, MeasureStage]:
-    """The row that does best on a split; of equal ones the first."""
+    """The row with the highest measure on a split; the first of equal ones."""
     return max(candidates, key=lambda pair: pair[1].values(pair[0].cell)[split][measure])
 
 

@@ -15,15 +15,15 @@ from labelkin.experiments.stage import Progress, Stage
 if TYPE_CHECKING:
     from labelkin.autoencoder.model import ModelInfo
     from labelkin.autoencoder.training_settings import TrainingSettings
-    from labelkin.experiments.workshop import Workshop
+    from labelkin.experiments.run_context import RunContext
 
 
-# Seconds that an epoch takes for a thousand documents, roughly.
+# Rough estimate: seconds per epoch and thousand documents.
 _EPOCH = 2.0
 
 
 class ModelStage(Stage):
-    """A label autoencoder, in a model folder."""
+    """Trains a label autoencoder into a model folder."""
 
     kind = "model"
     _suffix = ""
@@ -39,7 +39,7 @@ class ModelStage(Stage):
         self.expected = settings.minutes * 60 or _EPOCH * settings.epochs * collection.count / 1000
 
     def info(self) -> ModelInfo | None:
-        """What the model's folder says of it; None where there is no model."""
+        """The content of `model.json`; None if there is no model."""
         from labelkin.autoencoder.model import LabelModel
 
         try:
@@ -56,26 +56,26 @@ class ModelStage(Stage):
             ]
 
     def is_done(self) -> bool:
-        """Whether a model is there that was trained as asked, on as many documents."""
-        found = self.info()
-        if found is None:
+        """Whether there is a model with these settings that fits the collection's size."""
+        info = self.info()
+        if info is None:
             return False
-        # A training that was resumed had less time left than asked.
-        minutes = found.settings.get("minutes", 0.0)
-        same = {**found.settings, "minutes": self.settings.minutes} == asdict(self.settings)
-        documents = found.data["documents"] + found.data["held_out"]
+        # A resumed training has a lower time limit: what was left of it.
+        minutes = info.settings.get("minutes", 0.0)
+        same = {**info.settings, "minutes": self.settings.minutes} == asdict(self.settings)
+        documents = info.data["documents"] + info.data["held_out"]
         return (
             same
             and minutes <= self.settings.minutes
-            and documents <= self.collection.note().get("documents", documents)
+            and documents <= self.collection.record().get("documents", documents)
         )
 
-    def run(self, workshop: Workshop, progress: Progress) -> None:
-        """Train, or go on from the last checkpoint."""
+    def run(self, context: RunContext, progress: Progress) -> None:
+        """Train, or resume from the last checkpoint."""
         from labelkin.autoencoder.fitting import fit_label_model
         from labelkin.autoencoder.training_data import make_training_data
 
-        indexer = workshop.indexer(self.collection)
+        indexer = context.indexer(self.collection)
         collection = indexer.collection
         generation = collection.generation()
         data = make_training_data(
@@ -86,17 +86,17 @@ class ModelStage(Stage):
             min_frequency=self.settings.min_frequency,
             seed=self.settings.seed,
         )
-        begun = self._seconds_before()
+        seconds = self._seconds_before()
         minutes = self.settings.minutes
-        if minutes and begun:
-            minutes = max(minutes - begun / 60, 0.05)
+        if minutes and seconds:
+            minutes = max(minutes - seconds / 60, 0.05)
         try:
             fit_label_model(
                 data,
                 indexer.vocabulary,
                 replace(self.settings, minutes=minutes),
                 self.path,
-                resume=begun > 0,
+                resume=seconds > 0,
                 watcher=lambda state: progress(
                     round(1000 * state.share),
                     1000,
@@ -104,11 +104,11 @@ class ModelStage(Stage):
                 ),
             )
         except KeyboardInterrupt:
-            # Not `train --resume`, which the message names.
+            # Drops the message, which names `train --resume`: here the same command resumes.
             raise KeyboardInterrupt from None
 
     def _seconds_before(self) -> float:
-        """How long an unfinished training has gone on."""
+        """The training time of the checkpoint; 0 without one."""
         path = self.path / "checkpoint" / "checkpoint.json"
         try:
             return max(float(json.loads(path.read_text(encoding="utf-8"))["seconds"]), 1e-3)

@@ -1,4 +1,4 @@
-"""From a grid to the stages that carry it out."""
+"""Turns a grid into stages to run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from labelkin.represent.representation import kind_names
 
 
 class Plan:
-    """All stages of a grid. Making it reads the data files once, for their digests."""
+    """All stages of a grid. Creating a plan reads the data files, for their checksums."""
 
     def __init__(self, grid: Grid, work: Path, data: Path) -> None:
         self.grid = grid
@@ -47,23 +47,23 @@ class Plan:
             for name, file in grid.splits.items()
         }
         for row in self.rows:
-            self.measures(row.group).want(row.cell)
+            self.measures(row.group).add(row.cell)
         self.details = self._details()
         self.claims = [self._claim(claim) for claim in grid.claims]
 
     @property
     def stages(self) -> list[Stage]:
-        """All of them, each behind what it needs."""
+        """All stages, each after those that it needs."""
         return in_order(self.ends)
 
     @property
     def ends(self) -> list[Stage]:
-        """The stages that a report is made of."""
+        """The final stages, whose results make the report."""
         return [*self._measures.values(), *self.details.values(), *self.claims]
 
     @property
     def collections(self) -> dict[int, CollectionStage]:
-        """The collections by size."""
+        """The collections by size; 0 is all documents."""
         return self._collections
 
     @property
@@ -78,11 +78,11 @@ class Plan:
 
     @property
     def fusions(self) -> dict[tuple[int, str], FusionStage]:
-        """How representations are fused, by size of the collection and name."""
+        """The fusions by size of the collection and name of the representation."""
         return self._fusions
 
     def collection(self, size: int) -> CollectionStage:
-        """The collection of a size."""
+        """The collection with `size` documents; 0 is all."""
         if size not in self._collections:
             source = Source(self._files, size, self.grid.seed)
             part = self.grid.collection
@@ -119,7 +119,7 @@ class Plan:
         return self._models[size, name]
 
     def measures(self, group: Group) -> MeasureStage:
-        """The measures of a group."""
+        """The stage that measures the cells of a group."""
         if group not in self._measures:
             self._measures[group] = MeasureStage(
                 self.work,
@@ -157,7 +157,10 @@ class Plan:
         return self._indexes[size, uses]
 
     def _wider(self, name: str) -> str | None:
-        """A representation with all kinds of terms of another and more: one analysis for both."""
+        """The largest representation that contains all kinds of terms of this one, and more.
+
+        Its stage goes first, so that one analysis extracts the terms of both.
+        """
         mine = _kinds(self.grid.representations[name].uses)
         others = {other: _kinds(part.uses) for other, part in self.grid.representations.items()}
         wider = [other for other, kinds in others.items() if mine and mine < kinds]
@@ -169,28 +172,30 @@ class Plan:
             for side in (claim.better, claim.worse)
         )
         if not better or not worse:
-            raise ConfigError(f"the claim {claim.text!r} is about rows that no table has")
+            raise ConfigError(
+                f"no table has rows for the claim {claim.text!r}; check its `better` and `worse`"
+            )
         choice = (self.grid.choose_on, self.grid.choose_by)
         samples = self.grid.details.samples
         return ClaimStage(self.work, claim.text, (better, worse), choice, samples, self.grid.seed)
 
     def _details(self) -> dict[tuple[str, str, int], DetailStage]:
-        """By table, representation and size."""
+        """The detail stages by table, representation and size."""
         rows: dict[tuple[str, str, int], list[tuple[Row, MeasureStage]]] = {}
         for row in self.rows:
             key = (row.table, row.group.representation, row.group.size)
             rows.setdefault(key, []).append((row, self.measures(row.group)))
-        wanted = self.grid.details
-        bands = [Band(band.name, band.minimum, band.maximum) for band in wanted.bands]
+        part = self.grid.details
+        bands = [Band(band.name, band.minimum, band.maximum) for band in part.bands]
         stages = {}
         for key, candidates in rows.items():
-            baseline: Candidates = rows.get((wanted.baseline, *key[1:]), [])
+            baseline: Candidates = rows.get((part.baseline, *key[1:]), [])
             stages[key] = DetailStage(
                 self.work,
                 candidates,
                 baseline,
                 (self.grid.choose_on, self.grid.choose_by),
-                wanted.samples,
+                part.samples,
                 bands,
                 self.grid.seed,
             )
@@ -202,7 +207,7 @@ def _kinds(representation: str) -> set[str]:
 
 
 def in_order(stages: Iterable[Stage]) -> list[Stage]:
-    """The stages and all that they need, each once, needed ones first."""
+    """The stages and all that they need in topological order, each once."""
     ordered: dict[Stage, None] = {}
 
     def visit(stage: Stage) -> None:

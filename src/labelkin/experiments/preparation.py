@@ -1,4 +1,4 @@
-"""Stages that prepare: collection, index, neighbours, and how to fuse them."""
+"""Stages that prepare collections, indexes, neighbours and fused neighbours."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labelkin.exceptions import CollectionError, DamagedFileError
-from labelkin.experiments.sources import Source, file_digest
-from labelkin.experiments.stage import NoteStage, Progress, Stage
+from labelkin.experiments.sources import Source, file_checksum
+from labelkin.experiments.stage import Progress, RecordStage, Stage
 from labelkin.neighbours.neighbours import Neighbours
 from labelkin.store.config import CONFIG_NAME, update_config
 
 if TYPE_CHECKING:
-    from labelkin.experiments.workshop import Workshop
+    from labelkin.experiments.run_context import RunContext
 
-# Seconds that a thousand documents take on one core, roughly.
+# Rough estimates of seconds per thousand documents on one core, and of unknown sizes.
 _STORING, _INDEXING, _PARSING, _ENCODING, _SEARCHING = 0.3, 0.3, 70.0, 1.5, 5.0
 _READING, _FUSING = 5.0, 30.0
 _DOCUMENTS, _QUERIES = 43_000, 1_200
@@ -26,8 +26,8 @@ _RANK_CONSTANT = 60.0
 _FUSING_K = 20
 
 
-class CollectionStage(NoteStage):
-    """The collection folder, filled with the documents of a source."""
+class CollectionStage(RecordStage):
+    """Creates the collection folder and adds the documents of a source."""
 
     kind = "collection"
     _suffix = ""
@@ -46,8 +46,8 @@ class CollectionStage(NoteStage):
         self.settings = settings
         size = f"{source.size:,} documents" if source.size else "all documents"
         inputs = {
-            "vocabulary": file_digest(vocabulary),
-            "documents": [file_digest(path) for path in source.paths],
+            "vocabulary": file_checksum(vocabulary),
+            "documents": [file_checksum(path) for path in source.paths],
             "size": source.size,
             "seed": source.seed if source.size else None,
             "language": language,
@@ -58,16 +58,16 @@ class CollectionStage(NoteStage):
 
     @property
     def count(self) -> int:
-        """How many documents there will be, at a guess where nobody has counted."""
+        """The number of documents; a rough estimate if all are taken."""
         return self.source.size or _DOCUMENTS
 
     @property
-    def note_path(self) -> Path:
-        """Beside the folder."""
+    def record_path(self) -> Path:
+        """The JSON file beside the collection folder."""
         return self.path.with_name(f"{self.path.name}.json")
 
     def uid(self) -> str:
-        """The collection's identity; nothing while it is not there."""
+        """The collection's identity; empty if there is no collection."""
         from labelkin.store.manifest import read_manifest
 
         try:
@@ -76,16 +76,16 @@ class CollectionStage(NoteStage):
             return ""
 
     def is_done(self) -> bool:
-        """Whether all documents were in the collection that is there now."""
+        """Whether the record is of the collection in the folder, with all documents added."""
         uid = self.uid()
-        return bool(uid) and self.note().get("collection") == uid
+        return bool(uid) and self.record().get("collection") == uid
 
-    def run(self, workshop: Workshop, progress: Progress) -> None:
-        """Store what is missing; documents that are there already are compared and left alone."""
+    def run(self, context: RunContext, progress: Progress) -> None:
+        """Add the missing documents; unchanged ones are skipped."""
         from labelkin.indexer import Indexer
         from labelkin.vocab.reader import read_vocabulary
 
-        workshop.close()
+        context.close()
         vocabulary = read_vocabulary(self.vocabulary)
         if not self.uid():
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -102,14 +102,14 @@ class CollectionStage(NoteStage):
             count, concepts = indexer.collection.count(), len(indexer.vocabulary)
         if (count, concepts) != (report.documents, len(vocabulary)):
             raise CollectionError(
-                f"{self.path}: {count:,} documents and {concepts:,} concepts, where the files have "
+                f"{self.path}: {count:,} documents and {concepts:,} concepts, but the files have "
                 f"{report.documents:,} and {len(vocabulary):,}; remove the folder and run again"
             )
-        self.write_note({"collection": self.uid(), "documents": count, "concepts": concepts})
+        self.write_record({"collection": self.uid(), "documents": count, "concepts": concepts})
 
 
-class IndexStage(NoteStage):
-    """The index by one representation, inside the collection."""
+class IndexStage(RecordStage):
+    """Builds the index of one representation, inside the collection."""
 
     kind = "index"
 
@@ -122,25 +122,25 @@ class IndexStage(NoteStage):
         self.expected = collection.count / 1000 * (_INDEXING + preparation_cost(name))
 
     def is_done(self) -> bool:
-        """Whether the collection that is there now was indexed."""
+        """Whether the record is of the collection in the folder."""
         uid = self.collection.uid()
-        return bool(uid) and self.note().get("collection") == uid
+        return bool(uid) and self.record().get("collection") == uid
 
-    def run(self, workshop: Workshop, progress: Progress) -> None:
-        """Build what is missing of the index."""
-        indexer = workshop.indexer(self.collection)
+    def run(self, context: RunContext, progress: Progress) -> None:
+        """Add the missing documents to the index."""
+        indexer = context.indexer(self.collection)
         added = indexer.build(
             self.name, progress=lambda done, total: progress(done, total, f"{done:,} documents")
         )
-        found_with = indexer.search(self.name).fingerprint()
+        fingerprint = indexer.search(self.name).fingerprint()
         indexer.close_search(self.name)
-        self.write_note(
-            {"collection": self.collection.uid(), "new": added, "found_with": found_with}
+        self.write_record(
+            {"collection": self.collection.uid(), "new": added, "found_with": fingerprint}
         )
 
 
 class NeighbourStage(Stage):
-    """The neighbours of a split by one representation."""
+    """Finds the neighbours of a split by one representation."""
 
     kind = "neighbours"
     _suffix = ".npz"
@@ -150,7 +150,7 @@ class NeighbourStage(Stage):
         self.source = source
         self.k = k
         inputs = {
-            "documents": [file_digest(path) for path in source.paths],
+            "documents": [file_checksum(path) for path in source.paths],
             "size": source.size,
             "seed": source.seed if source.size else None,
             "k": k,
@@ -161,24 +161,24 @@ class NeighbourStage(Stage):
         )
 
     def is_done(self) -> bool:
-        """Whether they were found in the collection that is there now."""
-        return _found_in(self.path, self.index.collection)
+        """Whether the saved neighbours are of the collection in the folder."""
+        return _are_of(self.path, self.index.collection)
 
-    def run(self, workshop: Workshop, progress: Progress) -> None:
-        """Search."""
-        documents = workshop.documents(self.source)
+    def run(self, context: RunContext, progress: Progress) -> None:
+        """Search the neighbours of the split's documents and save them."""
+        documents = context.documents(self.source)
         progress(0, 0, f"{len(documents):,} documents")
-        indexer = workshop.indexer(self.index.collection)
-        found = indexer.neighbours(
+        indexer = context.indexer(self.index.collection)
+        neighbours = indexer.neighbours(
             documents, self.k, representation=self.index.name, store_terms=True
         )
         indexer.close_search(self.index.name)
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        found.save(self.path)
+        neighbours.save(self.path)
 
 
-class FusionStage(NoteStage):
-    """How neighbours by several representations are best fused, on one split."""
+class FusionStage(RecordStage):
+    """Chooses fusion method and weights for several representations, on one split."""
 
     kind = "fusion"
 
@@ -195,8 +195,8 @@ class FusionStage(NoteStage):
         super().__init__(work, subject, {"measure": measure, "k": _FUSING_K}, self.parts)
         self.expected = (parts[0].source.size or _QUERIES) / 1000 * _FUSING
 
-    def run(self, workshop: Workshop, progress: Progress) -> None:
-        """Try ways and weights with basic k-NN."""
+    def run(self, context: RunContext, progress: Progress) -> None:
+        """Try fusion methods and weights with basic k-NN."""
         from labelkin.evaluate import Evaluation, parse_measure
         from labelkin.evaluate.sweep import sweep_fusion
         from labelkin.scoring.knn import Knn
@@ -204,23 +204,23 @@ class FusionStage(NoteStage):
         from labelkin.scoring.settings import ScorerSettings, Settings
 
         first = self.parts[0]
-        near = [workshop.neighbours(part) for part in self.parts]
+        near = [context.neighbours(part) for part in self.parts]
         best = sweep_fusion(
-            Knn(workshop.indexer(first.index.collection).collection, ScorerSettings(k=_FUSING_K)),
+            Knn(context.indexer(first.index.collection).collection, ScorerSettings(k=_FUSING_K)),
             Settings(knn=ScorerSettings(k=_FUSING_K)),
             Queries.unread(near[0]).documents,
             near,
-            Evaluation.unpredicted(workshop.gold(first.index.collection, first.source)),
+            Evaluation.unpredicted(context.gold(first.index.collection, first.source)),
             parse_measure(self.measure),
             _RANK_CONSTANT,
             lambda done, total: progress(done, total, f"{done} of {total}"),
         )[0]
         if best.fusion is not None:
-            self.write_note({**asdict(best.fusion), self.measure: best.value})
+            self.write_record({**asdict(best.fusion), self.measure: best.value})
 
 
 class FusedStage(Stage):
-    """The neighbours of a split, fused."""
+    """Fuses the neighbours of a split."""
 
     kind = "neighbours"
     _suffix = ".npz"
@@ -240,22 +240,22 @@ class FusedStage(Stage):
         super().__init__(work, subject, {"k": parts[0].k}, (fusion, *self.parts))
 
     def is_done(self) -> bool:
-        """Whether they were found in the collection that is there now."""
-        return _found_in(self.path, self.parts[0].index.collection)
+        """Whether the saved neighbours are of the collection in the folder."""
+        return _are_of(self.path, self.parts[0].index.collection)
 
-    def run(self, workshop: Workshop, progress: Progress) -> None:  # noqa: ARG002
-        """Fuse."""
+    def run(self, context: RunContext, progress: Progress) -> None:  # noqa: ARG002
+        """Fuse the neighbours as chosen and save them."""
         from labelkin.neighbours.fusion import fuse
 
-        way = self.fusion.note()
-        parts = [workshop.neighbours(part) for part in self.parts]
+        chosen = self.fusion.record()
+        parts = [context.neighbours(part) for part in self.parts]
         k = self.parts[0].k
-        fused = fuse(parts, k, tuple(way["weights"]), way["method"], _RANK_CONSTANT)
+        fused = fuse(parts, k, tuple(chosen["weights"]), chosen["method"], _RANK_CONSTANT)
         fused.save(self.path)
 
 
 def preparation_cost(representation: str) -> float:
-    """Seconds that it takes to analyse a thousand documents."""
+    """The rough number of seconds that analysing a thousand documents takes."""
     from labelkin.represent.encoder import is_encoder
     from labelkin.represent.representation import kind_names
 
@@ -266,10 +266,11 @@ def preparation_cost(representation: str) -> float:
     return 0.0
 
 
-def _found_in(path: Path, collection: CollectionStage) -> bool:
+def _are_of(path: Path, collection: CollectionStage) -> bool:
+    """Whether the neighbours in a file were found in the collection in its folder."""
     try:
-        found: dict[str, Any] = dict(Neighbours.load(path).fingerprint)
+        fingerprint: dict[str, Any] = dict(Neighbours.load(path).fingerprint)
     except (OSError, DamagedFileError):
         return False
     uid = collection.uid()
-    return bool(uid) and found.get("collection") == uid
+    return bool(uid) and fingerprint.get("collection") == uid

@@ -1,4 +1,4 @@
-"""Where figures come from: command, version, commit, data, models, machine."""
+"""The provenance of a report's figures: command, version, commit, data, models, machine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @cache
 def commit() -> str:
-    """The commit of the checkout that labelkin runs from; nothing for an installed one."""
+    """The commit of the checkout that labelkin runs from; empty for an installed package."""
     root = Path(__file__).parents[3]
     if not (root / ".git").exists():
         return ""
@@ -31,9 +31,9 @@ def commit() -> str:
 
 
 def training_facts(stage: ModelStage) -> dict[str, Any]:
-    """How a label autoencoder was trained, and whether it could have learned more.
+    """How a label autoencoder was trained, and whether its losses were still falling.
 
-    A loss counts as still falling where that of the last epoch is the lowest.
+    A loss is still falling if that of the last epoch is the lowest.
     """
     info, history = stage.info(), stage.history()
     if info is None:
@@ -54,14 +54,14 @@ def training_facts(stage: ModelStage) -> dict[str, Any]:
         "versions": dict(info.versions),
     }
     for loss in ("loss", "validation_loss"):
-        course = [entry[loss] for entry in history if loss in entry]
-        facts[f"{loss}_by_epoch"] = [round(value, 3) for value in course]
-        facts[f"{loss}_still_falling"] = len(course) < 2 or course[-1] < min(course[:-1])
+        losses = [entry[loss] for entry in history if loss in entry]
+        facts[f"{loss}_by_epoch"] = [round(value, 3) for value in losses]
+        facts[f"{loss}_still_falling"] = len(losses) < 2 or losses[-1] < min(losses[:-1])
     return facts
 
 
 def provenance(plan: Plan, command: str) -> dict[str, Any]:
-    """Everything that tells how the figures of a grid were made.
+    """The content of provenance.json: how the figures of a grid were made.
 
     A row's record in results.csv is the fingerprint of the stage that measured it.
     """
@@ -79,8 +79,8 @@ def provenance(plan: Plan, command: str) -> dict[str, Any]:
         "cores": os.cpu_count(),
         "collections": [
             {
-                "documents": stage.note().get("documents"),
-                "concepts": stage.note().get("concepts"),
+                "documents": stage.record().get("documents"),
+                "concepts": stage.record().get("concepts"),
                 "digests": stage.inputs,
             }
             for stage in plan.collections.values()
@@ -91,11 +91,11 @@ def provenance(plan: Plan, command: str) -> dict[str, Any]:
             for name, part in grid.representations.items()
         },
         "indexes": [
-            {"name": name, "size": size, **stage.note().get("found_with", {})}
+            {"name": name, "size": size, **stage.record().get("found_with", {})}
             for (size, name), stage in plan.indexes.items()
         ],
         "fusions": [
-            {"representation": name, "size": size, **stage.note()}
+            {"representation": name, "size": size, **stage.record()}
             for (size, name), stage in plan.fusions.items()
         ],
         "models": [

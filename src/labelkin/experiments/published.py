@@ -1,4 +1,4 @@
-"""The paper's figures, as they are printed in its five tables (data/paper.csv)."""
+"""The figures of the paper's five tables (data/paper.csv)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Key = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class PredictedLabels:
-    """How many labels a method of the paper gives a document on average (section 4.2.2)."""
+    """The average number of labels per document of a method of the paper (section 4.2.2)."""
 
     table: str
     representation: str
@@ -49,7 +49,7 @@ def published() -> dict[Key, dict[str, float]]:
 
 
 def paper_key(row: Row, table: TablePart) -> Key | None:
-    """The paper's row that ours is compared with, if its table is compared with one."""
+    """The key of the paper's row to compare ours with; None if the paper has no such table."""
     if not table.paper:
         return None
     group = row.group
@@ -64,7 +64,7 @@ def paper_key(row: Row, table: TablePart) -> Key | None:
 
 
 def best_published(measure: str = "MiF", **wanted: str) -> dict[str, float]:
-    """Of the paper's rows with the wanted values, the one that is best by a measure."""
+    """The measures of the paper's best row by `measure`, of those with the wanted values."""
     places = {COLUMNS.index(column): value for column, value in wanted.items()}
     rows = (
         values

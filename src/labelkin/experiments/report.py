@@ -1,4 +1,4 @@
-"""The report of a grid: Markdown, CSV, HTML, figures, and where all figures come from."""
+"""Writes the report of a grid: Markdown, CSV, HTML, figures and provenance."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from typing import Any
 
 from labelkin.atomic import atomic_text
 from labelkin.experiments import content
-from labelkin.experiments.document import Heading, Paragraph, Part
+from labelkin.experiments.document import Heading, Paragraph, Part, markdown
 from labelkin.experiments.figures import draw_figures
 from labelkin.experiments.html_report import html
-from labelkin.experiments.markdown import markdown
 from labelkin.experiments.measurement import PREDICTED
 from labelkin.experiments.outcome import Line, Outcome, gather
 from labelkin.experiments.plan import Plan
@@ -22,11 +21,11 @@ from labelkin.experiments.tables import full_tables
 
 
 def write_report(plan: Plan, folder: Path, command: str) -> None:
-    """Write everything into `folder`; files of other names stay as they are."""
+    """Write the report into `folder`; other files in it stay unchanged."""
     outcome = gather(plan)
     facts = provenance(plan, command)
     sizes = {
-        size: int(stage.note().get("documents", size)) for size, stage in plan.collections.items()
+        size: int(stage.record().get("documents", size)) for size, stage in plan.collections.items()
     }
     drawn = draw_figures(outcome, sizes, folder / "figures")
     papers = _papers(outcome)
@@ -63,13 +62,13 @@ def _head(outcome: Outcome, split: str) -> Heading:
 
 def _how_to_read() -> Paragraph:
     return Paragraph(
-        "Where the paper has the row: its figure / ours (difference). Bold is the best of a block, "
-        "for each column."
+        "Rows that the paper has: its figure / ours (difference). Bold marks the best of a block "
+        "in each column."
     )
 
 
 def _papers(outcome: Outcome) -> dict[str, float]:
-    """The paper's best value for each line of the growth figure."""
+    """The paper's best value for each line of the scaling figure."""
     scaling, measure = outcome.grid.scaling, outcome.grid.choose_by
     if scaling is None:
         return {}

@@ -1,4 +1,4 @@
-"""Carrying out a plan: what is there is used, what is missing is made, stage by stage."""
+"""Runs a plan stage by stage; finished stages are reused."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from labelkin._version import __version__
 from labelkin.exceptions import CollectionBusyError
 from labelkin.experiments.plan import Plan
 from labelkin.experiments.provenance import commit
+from labelkin.experiments.run_context import RunContext
 from labelkin.experiments.stage import Stage
-from labelkin.experiments.workshop import Workshop
 from labelkin.store.locks import FileLock
 
 logger = logging.getLogger(__name__)
@@ -26,14 +26,14 @@ JOURNAL = "journal.jsonl"
 
 
 class Observer(Protocol):
-    """Hears how a run goes."""
+    """Receives the progress of a run."""
 
     def begin(self, stage: Stage, number: int, total: int, seconds_left: float) -> None:
-        """A stage begins; `seconds_left` is what the whole run will take, at a guess."""
+        """A stage begins; `seconds_left` is an estimate for the whole run."""
         ...
 
     def progress(self, done: int, total: int, note: str) -> None:
-        """How far the stage is; `total` 0 where nobody knows."""
+        """The progress within the stage; `total` is 0 if unknown."""
         ...
 
     def end(self, stage: Stage, seconds: float) -> None:
@@ -43,7 +43,7 @@ class Observer(Protocol):
 
 @dataclass(frozen=True)
 class RunReport:
-    """What a run did, and what it found done."""
+    """The stages that a run carried out, and those that it reused."""
 
     made: tuple[Stage, ...]
     reused: tuple[Stage, ...]
@@ -51,10 +51,10 @@ class RunReport:
 
 
 def missing(plan: Plan) -> tuple[list[Stage], list[Stage]]:
-    """The stages that have to be carried out, in order, and those that are done.
+    """The stages to run, in order, and those that are done.
 
-    A result that nobody needs any more, because all that follows from it is
-    there, counts as done whether it is there or not.
+    An intermediate result that no missing stage needs counts as done, even if it was
+    deleted.
     """
     stages = plan.stages
     needed: dict[Stage, None] = {}
@@ -67,36 +67,38 @@ def missing(plan: Plan) -> tuple[list[Stage], list[Stage]]:
 
     for end in plan.ends:
         visit(end)
-    wanted = [stage for stage in stages if stage in needed]
-    return wanted, [stage for stage in stages if stage not in needed]
+    todo = [stage for stage in stages if stage in needed]
+    return todo, [stage for stage in stages if stage not in needed]
 
 
 def run(plan: Plan, observer: Observer) -> RunReport:
-    """Carry out what is missing."""
+    """Run the missing stages; one run at a time per work folder."""
     started = time.monotonic()
     plan.work.mkdir(parents=True, exist_ok=True)
     lock = FileLock(plan.work / ".lock")
     with lock:
         if not lock.take():
-            raise CollectionBusyError(f"{plan.work}: another run is at work in this folder")
+            raise CollectionBusyError(
+                f"{plan.work}: another run is using this folder; wait for it or use another --work"
+            )
         todo, reused = missing(plan)
         clock = _Clock(todo)
-        with Workshop() as workshop:
+        with RunContext() as context:
             for number, stage in enumerate(todo, start=1):
                 observer.begin(stage, number, len(todo), clock.left())
-                begun = time.monotonic()
+                stage_started = time.monotonic()
                 stage.path.parent.mkdir(parents=True, exist_ok=True)
-                stage.run(workshop, observer.progress)
-                seconds = time.monotonic() - begun
-                clock.note(stage, seconds)
-                _note(plan.work, stage, seconds)
+                stage.run(context, observer.progress)
+                seconds = time.monotonic() - stage_started
+                clock.record(stage, seconds)
+                _append_to_journal(plan.work, stage, seconds)
                 observer.end(stage, seconds)
     return RunReport(tuple(todo), tuple(reused), time.monotonic() - started)
 
 
 def read_journal(work: Path) -> dict[str, dict[str, object]]:
-    """What was noted of each stage, the last time that it was carried out, by fingerprint."""
-    noted = {}
+    """The last journal entry of each stage, by fingerprint."""
+    entries = {}
     try:
         lines = (work / JOURNAL).read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
@@ -104,13 +106,13 @@ def read_journal(work: Path) -> dict[str, dict[str, object]]:
     for line in lines:
         try:
             entry = json.loads(line)
-            noted[str(entry["fingerprint"])] = entry
+            entries[str(entry["fingerprint"])] = entry
         except (ValueError, KeyError, TypeError):
-            logger.warning("%s: a damaged line is left out", work / JOURNAL)
-    return noted
+            logger.warning("%s: skipping a damaged line", work / JOURNAL)
+    return entries
 
 
-def _note(work: Path, stage: Stage, seconds: float) -> None:
+def _append_to_journal(work: Path, stage: Stage, seconds: float) -> None:
     entry = {
         "fingerprint": stage.fingerprint,
         "kind": stage.kind,
@@ -126,25 +128,25 @@ def _note(work: Path, stage: Stage, seconds: float) -> None:
 
 
 class _Clock:
-    """How long the rest will take: the expected time, corrected by what the first took.
+    """Estimates the time left from the expected times and the pace of finished stages.
 
-    A label autoencoder with a limit of time takes that, whatever the machine.
+    A label autoencoder with a time limit takes that time on any machine.
     """
 
     def __init__(self, todo: Sequence[Stage]) -> None:
         self._left = list(todo)
         self._taken = self._expected = 0.0
 
-    def note(self, stage: Stage, seconds: float) -> None:
-        """A stage took so long."""
+    def record(self, stage: Stage, seconds: float) -> None:
+        """Record the time that a finished stage took."""
         self._left.remove(stage)
         if not _is_timed(stage):
             self._taken += seconds
             self._expected += stage.expected
 
     def left(self) -> float:
-        """Seconds until all is done."""
-        # The first stages, or some that found most of their work done, say little of the others.
+        """Estimated seconds until the last stage is done."""
+        # The offset and bounds limit the effect of the first stages and of resumed ones.
         pace = min(max((self._taken + 30) / (self._expected + 30), 0.5), 5.0)
         return sum(s.expected * (1 if _is_timed(s) else pace) for s in self._left)
 

@@ -1,4 +1,4 @@
-"""How a measure grows with the size of the collection: two curves, and where they lead."""
+"""Fits two curves to a measure by collection size, for extrapolation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-# Exponents of a saturating curve that are tried.
+# The exponents to try for a saturating curve.
 _EXPONENTS = np.geomspace(0.01, 2.0, 400)
 
 
@@ -32,7 +32,7 @@ class Curve:
 
     @property
     def formula(self) -> str:
-        """The curve with its numbers."""
+        """The fitted formula as text."""
         if self.name == "logarithmic":
             return f"{self.a:.4f} + {self.b:.4f} · ln N".replace("-", "−")
         return f"{self.a:.4f} − {self.b:.4f} · N^−{self.c:.3f}"
@@ -40,21 +40,21 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """A curve through all sizes, and how far off the largest it was when fitted without it."""
+    """A curve fitted to all sizes, and its error at the largest when fitted without that."""
 
     curve: Curve
     held_out_error: float
 
 
 def fit(sizes: Sequence[int], values: Sequence[float]) -> list[Fit]:
-    """Both curves, the one that foretold the largest size better first."""
+    """Both curves; the one that predicts the largest size better comes first."""
     order = np.argsort(sizes)
     n, y = np.asarray(sizes, dtype=np.float64)[order], np.asarray(values)[order]
     fits = []
-    for make in (_logarithmic, _saturating):
-        foretold = make(n[:-1], y[:-1]).at(n[-1:])[0]
-        fits.append(Fit(make(n, y), float(foretold - y[-1])))
-    return sorted(fits, key=lambda found: abs(found.held_out_error))
+    for fit_curve in (_logarithmic, _saturating):
+        predicted = fit_curve(n[:-1], y[:-1]).at(n[-1:])[0]
+        fits.append(Fit(fit_curve(n, y), float(predicted - y[-1])))
+    return sorted(fits, key=lambda fitted: abs(fitted.held_out_error))
 
 
 def _logarithmic(n: Floats, y: Floats) -> Curve:
@@ -63,13 +63,13 @@ def _logarithmic(n: Floats, y: Floats) -> Curve:
 
 
 def _saturating(n: Floats, y: Floats) -> Curve:
-    """Least squares over a and b for each exponent; no value may come to exceed 1."""
+    """Least squares over a and b for each exponent, with a limit a of at most 1."""
     best: tuple[float, Curve] | None = None
     for c in _EXPONENTS:
         columns = np.stack([np.ones_like(n), -(n**-c)], axis=1)
         (a, b), *_ = np.linalg.lstsq(columns, y, rcond=None)
         if a > 1:
-            # At the limit: only the slope is left to fit.
+            # With a fixed at 1, only b is fitted.
             a, b = 1.0, float(np.sum((1 - y) * n**-c) / np.sum(n ** (-2 * c)))
         curve = Curve("saturating", float(a), float(b), float(c))
         error = float(np.sum((curve.at(n) - y) ** 2))

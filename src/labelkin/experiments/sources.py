@@ -1,4 +1,4 @@
-"""The files of an experiment: their digests, and parts of them that are drawn by a seed."""
+"""The data files of an experiment: checksums, and samples of documents drawn by a seed."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from labelkin.exceptions import InputError
 
 @dataclass(frozen=True)
 class Source:
-    """Some files and how many of their documents are wanted; 0 for all.
+    """Corpus files, and how many of their documents to draw; 0 takes all.
 
-    Documents are drawn by a digest of seed and id, so a smaller part is a part
-    of a larger one, whatever the order of the files.
+    Documents are drawn by a hash of seed and id, so a smaller sample is a subset of
+    a larger one, whatever the order of the files.
     """
 
     paths: tuple[Path, ...]
@@ -26,10 +26,10 @@ class Source:
     seed: int = 0
 
     def documents(self) -> Iterator[Document]:
-        """The documents that are wanted, in the order of the files."""
-        wanted = self._drawn()
+        """The drawn documents, in the order of the files."""
+        drawn = self._drawn()
         for document in read_corpus(*self.paths).documents():
-            if wanted is None or document.id in wanted:
+            if drawn is None or document.id in drawn:
                 yield document
 
     def _drawn(self) -> set[str] | None:
@@ -43,7 +43,7 @@ class Source:
 
 
 def data_files(folder: Path, names: Sequence[str]) -> tuple[Path, ...]:
-    """The files of these names in the data folder; an error for one that is not there."""
+    """The paths of files in the data folder; raises InputError if one is missing."""
     paths = tuple(folder / name for name in names)
     for path in paths:
         if not path.is_file():
@@ -51,7 +51,7 @@ def data_files(folder: Path, names: Sequence[str]) -> tuple[Path, ...]:
     return paths
 
 
-def file_digest(path: Path) -> str:
-    """A digest of a file's content."""
+def file_checksum(path: Path) -> str:
+    """A checksum of a file's content."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()

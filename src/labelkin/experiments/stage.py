@@ -1,4 +1,4 @@
-"""Stages: steps of an experiment whose results are kept under a fingerprint of their inputs."""
+"""Stages: steps of an experiment whose results are stored by a fingerprint of their inputs."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from labelkin._version import __version__
 from labelkin.atomic import atomic_text
 
 if TYPE_CHECKING:
-    from labelkin.experiments.workshop import Workshop
+    from labelkin.experiments.run_context import RunContext
 
 Progress = Callable[[int, int, str], None]
 
 
 class Stage(ABC):
-    """One step. Its result is at `path`, which names kind, subject and fingerprint.
+    """One step. Its result is at `path`, named after kind, subject and fingerprint.
 
-    The fingerprint is of the settings, the fingerprints of the stages that it
-    needs and labelkin's version. Stages in `after` go first where both are to be
-    carried out, because that saves work. `expected` is roughly how many seconds
-    it takes on one core: the proportions serve to tell how long a run will take.
+    The fingerprint covers the inputs, the fingerprints of the stages in `needs` and
+    labelkin's version. Stages in `after` run earlier if both are to run, because that
+    saves work. `expected` is a rough number of seconds on one core; the proportions
+    serve to estimate the time that a run takes.
     """
 
     kind: str
@@ -42,7 +42,7 @@ class Stage(ABC):
 
     @cached_property
     def fingerprint(self) -> str:
-        """A digest of everything that the result depends on."""
+        """A fingerprint of everything that the result depends on."""
         content = {
             "kind": self.kind,
             "version": __version__,
@@ -54,12 +54,12 @@ class Stage(ABC):
 
     @property
     def title(self) -> str:
-        """What people read."""
+        """Kind and subject, for progress messages."""
         return f"{self.kind}: {self.subject}"
 
     @property
     def path(self) -> Path:
-        """Where the result is, or will be."""
+        """The file or folder of the result."""
         name = "".join(c if c.isalnum() or c in "+." else "-" for c in self.subject)
         return self.work / self.kind / f"{name}-{self.fingerprint}{self._suffix}"
 
@@ -67,36 +67,36 @@ class Stage(ABC):
 
     @abstractmethod
     def is_done(self) -> bool:
-        """Whether the result is there, whole, and what the inputs ask for."""
+        """Whether the result exists, is complete and matches the inputs."""
 
     @abstractmethod
-    def run(self, workshop: Workshop, progress: Progress) -> None:
-        """Make the result, or go on with one that was begun."""
+    def run(self, context: RunContext, progress: Progress) -> None:
+        """Produce the result, or complete an unfinished one."""
 
 
-class NoteStage(Stage):
+class RecordStage(Stage):
     """A stage whose result is a JSON file, or is described by one."""
 
     @property
-    def note_path(self) -> Path:
-        """Where the JSON file is."""
+    def record_path(self) -> Path:
+        """The path of the JSON file."""
         return self.path
 
-    def note(self) -> dict[str, Any]:
-        """The JSON file's content; nothing if there is none, or a damaged one."""
+    def record(self) -> dict[str, Any]:
+        """The content of the JSON file; empty if it is missing or damaged."""
         try:
-            content = json.loads(self.note_path.read_text(encoding="utf-8"))
+            content = json.loads(self.record_path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return {}
         return content if isinstance(content, dict) else {}
 
-    def write_note(self, content: Mapping[str, Any]) -> None:
-        """Write the JSON file, which says that the stage is done."""
-        self.note_path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_text(self.note_path) as file:
+    def write_record(self, content: Mapping[str, Any]) -> None:
+        """Write the JSON file, which marks the stage as done."""
+        self.record_path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_text(self.record_path) as file:
             json.dump(content, file, ensure_ascii=False, indent=1)
             file.write("\n")
 
     def is_done(self) -> bool:
-        """Whether the JSON file is there."""
-        return bool(self.note())
+        """Whether the JSON file exists and is readable."""
+        return bool(self.record())

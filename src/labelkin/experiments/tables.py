@@ -1,4 +1,4 @@
-"""Every row of every table, with the paper's figures beside ours."""
+"""The full tables of a report: every row, with the paper's figures beside ours."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _full_table(outcome: Outcome, table: TablePart, split: str) -> Table:
         ]
         row.append(f"{line.values[split][PREDICTED]:.2f}")
         rows.append(row)
-    header = [*columns, *measures, "headings given"]
+    header = [*columns, *measures, "headings"]
     return Table(header, rows, numbers=len(columns) - 1, blocks=frozenset(blocks))
 
 

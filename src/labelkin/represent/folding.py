@@ -1,4 +1,4 @@
-"""Words of names and texts in the form in which they are compared."""
+"""Splits names and texts into words and folds the words for comparison."""
 
 from __future__ import annotations
 
@@ -7,42 +7,42 @@ import unicodedata
 
 from labelkin.represent.stems import stemmer, stop_words, tells
 
-# A single letter after an apostrophe is a possessive, no word: Crohn's disease, Crohn disease.
+# A single letter after an apostrophe is a possessive, not a word: Crohn's disease, Crohn disease.
 _WORD = re.compile(r"(?<!['’])[^\W_]+|(?<=['’])[^\W_]{2,}")
-# Behind fewer letters it is more likely an abbreviation: St. Louis, E. coli.
+# After fewer than three letters, a full stop more likely ends an abbreviation: St. Louis, E. coli.
 _WORD_OR_END = re.compile(_WORD.pattern + r"|(?<=\w\w\w)[.;:!?](?=\s)")
 _LONGEST_ACRONYM = 6
 
 
 def plain(text: str) -> str:
-    """`text` in the Unicode form in which its words are looked for, and not all in capitals."""
+    """`text` in NFKC; lower case if all of it is in capitals, unless it is short."""
     normal = text if text.isascii() else unicodedata.normalize("NFKC", text)
     return normal.lower() if len(normal) > _LONGEST_ACRONYM and normal.isupper() else normal
 
 
 def name_words(name: str) -> list[str]:
-    """The words of a `plain` name as they are written; hyphens part them."""
-    found: list[str] = _WORD.findall(name)
-    return found
+    """The words of a `plain` name as written; hyphens separate words."""
+    words: list[str] = _WORD.findall(name)
+    return words
 
 
 def text_words(text: str) -> list[str]:
-    """The words of a `plain` text; the ends of sentences, which no name crosses, stay as such."""
-    found: list[str] = _WORD_OR_END.findall(text)
-    return found
+    """The words of a `plain` text, and the marks that end its sentences: no name crosses them."""
+    words: list[str] = _WORD_OR_END.findall(text)
+    return words
 
 
 def word_spans(text: str) -> list[tuple[int, int]]:
-    """Where each of the `text_words` of a `plain` text begins and ends."""
+    """The start and end of each of the `text_words` of a `plain` text."""
     return [match.span() for match in _WORD_OR_END.finditer(text)]
 
 
 def folded(word: str, language: str) -> str:
-    """A word without regard to case and number.
+    """The form of a word that ignores case and number.
 
-    In English only the plural is taken off: names are found with more noise
-    than gain where derivations go as well (results/lexical.md). Other
-    languages, richer in endings, have Snowball's stems.
+    English words lose their plural ending only: matching stems as well adds more
+    noise than matches (results/lexical.md). Other languages have more endings and
+    use Snowball's stems.
     """
     lower = word.casefold()
     if language == "en":
@@ -71,6 +71,6 @@ def is_acronym(word: str) -> bool:
 
 
 def is_telling(word: str, language: str) -> bool:
-    """Whether a word alone can be the name of something: no stop word, letter or number."""
+    """Whether a word can be a name by itself: not a stop word, letter or number."""
     forms = {word.casefold(), folded(word, language)}
     return tells(word) and forms.isdisjoint(stop_words(language))

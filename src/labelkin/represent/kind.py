@@ -1,4 +1,4 @@
-"""Kinds of index terms, and the analyses that they come from."""
+"""Kinds of index terms, and the analyses that extract them."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from labelkin.corpus.document import Document
 
 
 class Analysis(Protocol):
-    """One pass over a text that gives the terms of one or several kinds.
+    """One pass over a text that extracts the terms of one or several kinds.
 
-    Equal analyses are run once for all the kinds that come from them.
+    Must be hashable: kinds whose analyses are equal share one pass. `analyse` may
+    be called from several threads.
     """
 
     def analyse(
         self, documents: Sequence[Document], kinds: Sequence[str]
     ) -> Iterator[list[list[str]]]:
-        """For each document the terms of each of `kinds`, as they get ready."""
+        """Yield for each document, in order, a list of terms per kind."""
         ...
 
 
@@ -26,9 +27,9 @@ class Analysis(Protocol):
 class TermKind:
     """One way to turn a text into index terms.
 
-    `name` is the short name, which is also the field of the index. `version`
-    changes whenever the same text may give other terms; caches and indexes made
-    with another version are not used. A term holds no white space.
+    `name` is also the name of the index field. `version` changes whenever the same
+    text may give other terms; caches and indexes of another version are not used.
+    A term contains no white space.
     """
 
     name: str

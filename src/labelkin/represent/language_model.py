@@ -1,4 +1,4 @@
-"""spaCy models by name or path, loaded with no more components than are needed."""
+"""Finds spaCy models by name or path and loads only the components that are needed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labelkin.exceptions import ConfigError, MissingExtraError
-from labelkin.represent.model_folder import folder_digest
+from labelkin.represent.loaded_models import LoadedModels, folder_checksum
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -25,7 +25,7 @@ _NEVER = ("senter", "sentencizer", "entity_linker", "textcat", "textcat_multilab
 
 @dataclass(frozen=True, slots=True)
 class LanguageModel:
-    """An installed model: what spaCy loads it by, and its version."""
+    """An installed model: the name or path that spaCy loads, and its version."""
 
     source: str
     version: str
@@ -33,28 +33,30 @@ class LanguageModel:
 
 @lru_cache(maxsize=16)
 def find_language_model(name: str) -> LanguageModel:
-    """The model called `name`, whichever package provides it, or the one in a folder."""
+    """The model that `name` means: the path of a folder, or a model of any installed package."""
     about = Path(name) / "meta.json"
     if about.is_file():
         meta = json.loads(about.read_text(encoding="utf-8"))
-        version = f"{meta.get('name')} {meta.get('version')} {folder_digest(name)}"
+        version = f"{meta.get('name')} {meta.get('version')} {folder_checksum(name)}"
         return LanguageModel(name, version)
     installed = {entry.name: entry for entry in entry_points(group="spacy_models")}
-    # An exact name first; another publisher's upload appends its own to it.
-    for found in sorted(installed, key=lambda found: (len(found), found)):
-        if found == name or found.startswith(f"{name}_"):
-            distribution = installed[found].dist
-            return LanguageModel(found, distribution.version if distribution else "")
+    # The exact name sorts first; other publishers append their own name to it.
+    for candidate in sorted(installed, key=lambda entry: (len(entry), entry)):
+        if candidate == name or candidate.startswith(f"{name}_"):
+            distribution = installed[candidate].dist
+            return LanguageModel(candidate, distribution.version if distribution else "")
     raise MissingExtraError(
         f"the spaCy model {name!r} is not installed; pip install 'labelkin[nlp]' and "
         f"python -m spacy download {name}"
-        + (", or as https://allenai.github.io/scispacy says" if "_sci_" in name else "")
+        + (", or see https://allenai.github.io/scispacy" if "_sci_" in name else "")
     )
 
 
-@lru_cache(maxsize=4)
 def load_language_model(name: str, kinds: frozenset[str]) -> Language:
-    """The model with the components that these kinds of terms need."""
+    """Load a model with the components that these kinds of terms need.
+
+    Raises ConfigError if the model lacks one of them.
+    """
     try:
         import spacy
     except ImportError as error:
@@ -77,8 +79,12 @@ def load_language_model(name: str, kinds: frozenset[str]) -> Language:
     return nlp
 
 
+# A pipeline is not safe to call from two threads: `memory_zone` frees the strings of both.
+LANGUAGE_MODELS = LoadedModels(load_language_model, size=4)
+
+
 def _check(nlp: Language, name: str, kind: str) -> None:
-    """Raise where a model does not give what terms of a kind are made of."""
+    """Raise ConfigError if a model lacks a component that a kind of terms needs."""
     needed = {
         "a parser": _PARSING if kind in _NEED_PARSE else (),
         "an entity recogniser": _NAMING if kind == "ners" else (),

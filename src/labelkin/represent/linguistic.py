@@ -1,7 +1,7 @@
-"""Terms that take linguistic analysis: lemmas, noun phrases, dependencies, entities, keywords.
+"""Terms from linguistic analysis: lemmas, noun phrases, dependencies, entities, keywords.
 
-All of them come from one pass of a spaCy pipeline over the text, in which only
-the components run that the wanted kinds need.
+One pass of a spaCy pipeline over the text extracts all of them. It runs only the
+components that the requested kinds need.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING
 
 from labelkin.corpus.document import Document
 from labelkin.exceptions import MissingExtraError
-from labelkin.represent.language_model import find_language_model, load_language_model
+from labelkin.represent.language_model import LANGUAGE_MODELS, find_language_model
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
 
 _ALGORITHM_VERSION = 2
 _BATCH = 64
-# A batch takes memory by its characters; one of long texts has fewer of them.
+# Memory grows with the characters of a batch, so a batch of long texts has fewer texts.
 _BATCH_CHARACTERS = 200_000
-# Below this, starting processes takes longer than the work.
+# For fewer documents, starting processes takes longer than the analysis.
 _WORTH_PROCESSES = 8 * _BATCH
 
 Parts = tuple[str, ...]
@@ -50,18 +50,18 @@ _SAME_RELATION = {
     "poss": "nmod",
     "relcl": "acl",
 }
-# Values rather than names: what a number or a date says of a topic is little.
+# Entities that are values, not names: numbers and dates tell little about the topic.
 _VALUES = frozenset("CARDINAL DATE MONEY ORDINAL PERCENT QUANTITY TIME".split())
 _KEYWORDS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class LinguisticAnalysis:
-    """The kinds of terms that a spaCy model gives.
+    """Extracts the kinds of terms that a spaCy model supports.
 
-    `title_weight` counts the terms of the title that many times (keywords are
-    of the text as a whole and count once). Many documents are spread over
-    `processes`, 0 for one per core.
+    Terms of the title count `title_weight` times; keywords, which come from the
+    whole text, count once. Large calls are spread over `processes`, 0 meaning one
+    per core. Threads may share an instance; they take turns, a batch at a time.
     """
 
     model: str
@@ -69,12 +69,12 @@ class LinguisticAnalysis:
     processes: int = 0
 
     def version(self, kind: str) -> str:
-        """What the terms of a kind depend on besides the text."""
-        found = find_language_model(self.model)
+        """The version of everything besides the text that the terms of a kind depend on."""
+        model = find_language_model(self.model)
         parts = [
             str(_ALGORITHM_VERSION),
             f"title x{self.title_weight}",
-            f"{self.model} {found.version}",
+            f"{self.model} {model.version}",
             f"spaCy {_version('spacy')}",
         ]
         if kind == "keywords":
@@ -84,7 +84,7 @@ class LinguisticAnalysis:
     def analyse(
         self, documents: Sequence[Document], kinds: Sequence[str]
     ) -> Iterator[list[list[str]]]:
-        """For each document the terms of each of `kinds`, as they get ready."""
+        """Yield for each document, in order, a list of terms per kind."""
         texts = [_parts(document) for document in documents]
         batches = _batches(texts)
         processes = self.processes or os.cpu_count() or 1
@@ -97,16 +97,15 @@ class LinguisticAnalysis:
         return chain.from_iterable(parallel(work))
 
     def _batch(self, texts: Sequence[Parts], kinds: tuple[str, ...]) -> list[list[list[str]]]:
-        nlp = load_language_model(self.model, frozenset(kinds))
-        found = []
-        # What is analysed leaves nothing behind in the model's string store.
-        with nlp.memory_zone():
+        terms = []
+        # The memory zone keeps the words of the texts out of the model's string store.
+        with LANGUAGE_MODELS.use(self.model, frozenset(kinds)) as nlp, nlp.memory_zone():
             cut = (part[: nlp.max_length] for parts in texts for part in parts)
             docs = nlp.pipe(cut, batch_size=_BATCH)
             for parts in texts:
                 title, *rest = islice(docs, len(parts))
-                found.append([list(self._terms(title, rest, kind)) for kind in kinds])
-        return found
+                terms.append([list(self._terms(title, rest, kind)) for kind in kinds])
+        return terms
 
     def _terms(self, title: Doc, rest: Sequence[Doc], kind: str) -> Iterator[str]:
         if kind == "keywords":
@@ -120,7 +119,7 @@ class LinguisticAnalysis:
 
 
 def _parts(document: Document) -> Parts:
-    """The title, which may be empty, and what else there is: sentences do not go across."""
+    """The title, which may be empty, then body and fields; no sentence spans two parts."""
     rest = (part for part in (document.body, *document.fields.values()) if part)
     return tuple(unicodedata.normalize("NFKC", part) for part in (document.title, *rest))
 
@@ -139,16 +138,16 @@ def _batches(texts: Sequence[Parts]) -> list[list[Parts]]:
 
 
 def _joined(docs: Sequence[Doc]) -> Doc:
-    """Parts of a text as one, with nothing that goes across where they meet."""
+    """Join the parts of a text by line breaks, so that no term spans two parts."""
     from spacy.tokens import Doc
 
-    said = [doc for doc in docs if len(doc)] or docs[:1]
-    if len(said) == 1:
-        return said[0]
+    parts = [doc for doc in docs if len(doc)] or docs[:1]
+    if len(parts) == 1:
+        return parts[0]
     words: list[str] = []
     tags: list[str] = []
     lemmas: list[str] = []
-    for doc in said:
+    for doc in parts:
         words += [*(token.text for token in doc), "\n"]
         tags += [*(token.pos_ for token in doc), "SPACE"]
         lemmas += [*(token.lemma_ for token in doc), "\n"]
@@ -169,10 +168,10 @@ def _noun_phrases(doc: Doc) -> Iterator[str]:
 
 
 def _dependencies(doc: Doc) -> Iterator[str]:
-    """`relation:head:dependent`, of lemmas of content words.
+    """`relation:head:dependent`, with the lemmas of content words.
 
-    The object of a preposition depends on what the preposition belongs to, as
-    in Universal Dependencies: `nmod:treatment:asthma` in "treatment of asthma".
+    The object of a preposition depends on the word that the preposition modifies,
+    as in Universal Dependencies: `nmod:treatment:asthma` in "treatment of asthma".
     """
     for token in doc:
         name = token.dep_.partition(":")[0]
@@ -185,7 +184,7 @@ def _dependencies(doc: Doc) -> Iterator[str]:
 
 
 def _entities(doc: Doc) -> Iterator[str]:
-    """Names as they are written, but for case and a leading article."""
+    """Names as written, case-folded and without leading stop words."""
     for entity in doc.ents:
         if entity.label_ in _VALUES:
             continue

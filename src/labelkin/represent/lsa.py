@@ -1,11 +1,11 @@
-"""`lsa`: latent semantic analysis, learned from the collection itself. Needs no model.
+"""`lsa`: latent semantic analysis, fitted to the collection itself. Needs no model.
 
 A text is the TF-IDF of its stems (1 + ln tf, smoothed idf, length 1), projected
 onto the strongest directions of the collection's own TF-IDF matrix (truncated
-SVD, Deerwester et al. 1990). It is learned once, when it is first needed;
-documents that come later are projected. `labelkin build --relearn` learns anew.
+SVD, Deerwester et al. 1990). The model is fitted once, on first use; documents
+that are added later are projected. `labelkin build --relearn` fits it again.
 
-    models/lsa/model.json          settings, vocabulary, name of the arrays
+    models/lsa/model.json          settings, terms, name of the arrays
     models/lsa/XXXX.npz            idf and directions
 """
 
@@ -42,18 +42,18 @@ if TYPE_CHECKING:
 _FORMAT_VERSION = 1
 _NOTE_NAME = "model.json"
 _SEED = 0
-# So many times the documents that it was learned from make a model worth learning anew.
-_GROWN = 10
-_ROUNDS = 4
-# Enough to learn the directions from; more would only take more memory.
-_MOST_DOCUMENTS = 200_000
-_MOST_TERMS = 100_000
-_FEWEST_DOCUMENTS_OF_A_TERM = 2
+# Warn when the collection has grown this many times since the model was fitted.
+_GROWTH_LIMIT = 10
+_ITERATIONS = 4
+# Enough documents to fit the directions; more would only take more memory.
+_MAX_DOCUMENTS = 200_000
+_MAX_TERMS = 100_000
+_MIN_DOCUMENT_FREQUENCY = 2
 
 
 @dataclass(frozen=True)
 class LsaModel:
-    """What was learned: the terms, how much each tells, and the directions."""
+    """Terms, their idf, and the directions that documents are projected onto."""
 
     terms: tuple[str, ...]
     idf: npt.NDArray[np.float32]
@@ -62,14 +62,14 @@ class LsaModel:
 
     @property
     def fingerprint(self) -> str:
-        """Another model has another one."""
-        digest = hashlib.blake2b("\n".join(self.terms).encode(), digest_size=8)
+        """A checksum of terms and arrays; vectors carry it as their version."""
+        checksum = hashlib.blake2b("\n".join(self.terms).encode(), digest_size=8)
         for array in (self.idf, self.directions):
-            digest.update(np.ascontiguousarray(array).tobytes())
-        return digest.hexdigest()
+            checksum.update(np.ascontiguousarray(array).tobytes())
+        return checksum.hexdigest()
 
     def save(self, folder: Path) -> None:
-        """Write the model; it takes effect whole or not at all."""
+        """Write the model; readers see either the old model or the complete new one."""
         folder.mkdir(parents=True, exist_ok=True)
         arrays = folder / f"{self.fingerprint}.npz"
         with atomic_file(arrays) as file:
@@ -88,23 +88,23 @@ class LsaModel:
 
     @classmethod
     def load(cls, folder: Path) -> LsaModel | None:
-        """The model in `folder`; None where there is none that can be used."""
+        """The model in `folder`; None if it is missing, damaged or of another format."""
         try:
             note = json.loads((folder / _NOTE_NAME).read_text(encoding="utf-8"))
             if note["format_version"] != _FORMAT_VERSION:
                 return None
             path = folder / f"{note['fingerprint']}.npz"
             with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-                found = cls(
+                model = cls(
                     tuple(note["terms"]), arrays["idf"], arrays["directions"], note["about"]
                 )
         except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
             return None
-        return found if found.fingerprint == note["fingerprint"] else None
+        return model if model.fingerprint == note["fingerprint"] else None
 
 
 class LsaEncoder:
-    """LSA over the stems of a collection."""
+    """Encodes texts with the LSA model of a collection; fits it if there is none."""
 
     def __init__(self, name: str, collection: Collection) -> None:
         self.name = name
@@ -117,46 +117,46 @@ class LsaEncoder:
             "stems": self._stems[0].version,
             "dimensions": self._settings.dimensions,
         }
-        self._found = self._head_of_note()
+        self._opened_head = self._head_of_note()
         model = LsaModel.load(self._folder)
         if model is None or not self._about.items() <= model.about.items():
-            model = self._learn()
+            model = self._fit()
         self._model = model
-        self._tell_of_growth()
+        self._warn_of_growth()
         self._columns = {term: column for column, term in enumerate(model.terms)}
         self._directions = model.directions.astype(np.float32)
         self.version = f"lsa {model.fingerprint}, normalised {self._settings.normalise}"
 
     def is_current(self) -> bool:
-        """Whether nobody has learned another model meanwhile, and there is one at all."""
+        """Whether the collection still has this model; false while it has no terms."""
         if not self._model.terms:
             return False
         head = self._head_of_note()
         if self._collection.database.read_only:
-            return head == self._found
+            return head == self._opened_head
         return f'"fingerprint": "{self._model.fingerprint}"' in head
 
     def close(self) -> None:
-        """Let go of the cached terms."""
+        """Close the term cache."""
         self._cache.close()
 
     def _head_of_note(self) -> str:
-        """What names the model that is kept; nothing where there is none."""
+        """The beginning of model.json, which holds the fingerprint; empty without a model."""
         try:
             with (self._folder / _NOTE_NAME).open(encoding="utf-8") as file:
                 return file.read(200)
         except (OSError, ValueError):
             return ""
 
-    def _tell_of_growth(self) -> None:
-        learned, there = self._model.about.get("rows"), self._collection.generation().next_row
-        if learned and there >= _GROWN * learned:
+    def _warn_of_growth(self) -> None:
+        fitted, rows = self._model.about.get("rows"), self._collection.generation().next_row
+        if fitted and rows >= _GROWTH_LIMIT * fitted:
             logger.warning(
-                "%s: lsa was learned when there were %d documents, and now there are %d; "
-                "labelkin build --representation lsa --relearn learns anew",
+                "%s: lsa was fitted to %d documents, and the collection now has %d; "
+                "run labelkin build --representation lsa --relearn to fit it again",
                 self._collection.path,
-                learned,
-                there,
+                fitted,
+                rows,
             )
 
     def encode(self, documents: Sequence[Document]) -> Vectors:
@@ -167,37 +167,37 @@ class LsaEncoder:
         return normalised(vectors) if self._settings.normalise else vectors
 
     def relearn(self) -> None:
-        """Learn from the collection as it is now; this encoder is not current any more then."""
-        self._learn()
+        """Fit a new model to the collection as it is now; this encoder keeps the old one."""
+        self._fit()
 
-    def _learn(self) -> LsaModel:
+    def _fit(self) -> LsaModel:
         end = self._collection.generation().next_row
-        step = max(1, -(-end // _MOST_DOCUMENTS))
-        every: list[list[str]] = []
+        step = max(1, -(-end // _MAX_DOCUMENTS))
+        terms: list[list[str]] = []
         for page in self._collection.labelled_texts(0, end):
             texts = [document for row, document in page if row % step == 0]
-            every += self._cache.terms(self._stems, texts)["stems"]
-        model = learn_lsa(every, self._settings.dimensions, {**self._about, "rows": end})
+            terms += self._cache.terms(self._stems, texts)["stems"]
+        model = fit_lsa(terms, self._settings.dimensions, {**self._about, "rows": end})
         if model.terms and not self._collection.database.read_only:
             with folder_errors_explained(self._collection.path):
                 model.save(self._folder)
         return model
 
 
-def learn_lsa(
+def fit_lsa(
     texts: Sequence[Sequence[str]], dimensions: int, about: dict[str, Any] | None = None
 ) -> LsaModel:
-    """The model of these texts, given as terms; the same for the same texts."""
+    """Fit a model to texts given as terms; deterministic."""
     frequencies = Counter(chain.from_iterable(map(set, texts)))
     common = [
-        (term, count) for term, count in frequencies.items() if count >= _FEWEST_DOCUMENTS_OF_A_TERM
+        (term, count) for term, count in frequencies.items() if count >= _MIN_DOCUMENT_FREQUENCY
     ]
     common.sort(key=lambda pair: (-pair[1], pair[0]))
-    terms = tuple(term for term, _ in common[:_MOST_TERMS])
+    terms = tuple(term for term, _ in common[:_MAX_TERMS])
     if not terms:
-        nothing = np.zeros(0, dtype=np.float32)
-        return LsaModel((), nothing, nothing.reshape(0, 1).astype(np.float16), about or {})
-    counts = np.array([count for _, count in common[:_MOST_TERMS]])
+        empty = np.zeros(0, dtype=np.float32)
+        return LsaModel((), empty, empty.reshape(0, 1).astype(np.float16), about or {})
+    counts = np.array([count for _, count in common[:_MAX_TERMS]])
     idf = (np.log((1 + len(texts)) / (1 + counts)) + 1).astype(np.float32)
     columns = {term: column for column, term in enumerate(terms)}
     matrix = _weighted(_counts(texts, columns), idf)
@@ -209,11 +209,11 @@ def _directions(matrix: csr_matrix[Any], dimensions: int) -> npt.NDArray[np.floa
         from sklearn.utils.extmath import randomized_svd
     except ImportError as error:
         raise MissingExtraError(
-            "lsa needs scikit-learn to learn; pip install 'labelkin[dense]'"
+            "fitting lsa needs scikit-learn; pip install 'labelkin[dense]'"
         ) from error
-    wanted = min(dimensions, *matrix.shape)
-    _, _, found = randomized_svd(matrix, wanted, n_iter=_ROUNDS, random_state=_SEED)
-    return np.ascontiguousarray(found.T, dtype=np.float16)
+    rank = min(dimensions, *matrix.shape)
+    _, _, directions = randomized_svd(matrix, rank, n_iter=_ITERATIONS, random_state=_SEED)
+    return np.ascontiguousarray(directions.T, dtype=np.float16)
 
 
 def _counts(texts: Iterable[Sequence[str]], columns: dict[str, int]) -> csr_matrix[Any]:
@@ -223,16 +223,16 @@ def _counts(texts: Iterable[Sequence[str]], columns: dict[str, int]) -> csr_matr
     values: list[int] = []
     starts = [0]
     for terms in texts:
-        found = Counter(column for term in terms if (column := columns.get(term)) is not None)
-        indices += found.keys()
-        values += found.values()
+        counts = Counter(column for term in terms if (column := columns.get(term)) is not None)
+        indices += counts.keys()
+        values += counts.values()
         starts.append(len(indices))
     data = np.array(values, dtype=np.float32)
     return csr_matrix((data, indices, starts), shape=(len(starts) - 1, len(columns)))
 
 
 def _weighted(counts: csr_matrix[Any], idf: npt.NDArray[np.float32]) -> csr_matrix[Any]:
-    """TF-IDF, each row at length 1."""
+    """TF-IDF with rows of length 1; changes `counts` in place."""
     counts.data = (1 + np.log(counts.data)) * idf[counts.indices]
     squares = np.add.reduceat(
         np.append(counts.data**2, 0), np.minimum(counts.indptr[:-1], len(counts.data))

@@ -13,13 +13,13 @@ from labelkin.store.config import RepresentationSection
 
 @dataclass(frozen=True, slots=True)
 class Representation:
-    """The kinds of terms that stand for a document."""
+    """The kinds of terms that a document is indexed and searched by."""
 
     name: str
     kinds: tuple[TermKind, ...]
 
     def versions(self) -> dict[str, str]:
-        """Each kind with its version."""
+        """The version of each kind by name; an index of other versions is out of date."""
         return {kind.name: kind.version for kind in self.kinds}
 
 
@@ -45,18 +45,18 @@ KINDS: Mapping[str, Callable[[str, RepresentationSection], TermKind]] = {
     "ners": _linguistic,
     "keywords": _linguistic,
 }
-# Names for several kinds together; the paper's.
+# The paper's names for combinations of kinds.
 UNIONS = {"multi": ("ners", "nps", "keywords"), "all": tuple(KINDS)}
 
 
 def kind_names(name: str) -> set[str]:
-    """The kinds of terms that are joined in `name`, whether they are known or not."""
+    """The kinds of terms that are joined in `name`, including unknown ones."""
     parts = (part.strip() for part in name.split("+"))
     return {kind for part in parts for kind in UNIONS.get(part, (part,))}
 
 
 def make_representation(name: str, settings: RepresentationSection) -> Representation:
-    """The representation that `name` means; the order of joined kinds does not matter."""
+    """The representation that `name` means; joined kinds may come in any order."""
     names = sorted(kind_names(name))
     for part in names:
         if part in ENCODERS:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +12,7 @@ import numpy as np
 from labelkin.corpus.document import Document
 from labelkin.exceptions import ConfigError, MissingExtraError
 from labelkin.represent.encoder import Vectors, normalised
-from labelkin.represent.model_folder import folder_digest
+from labelkin.represent.loaded_models import LoadedModels, folder_checksum
 from labelkin.store.config import DenseSection
 
 if TYPE_CHECKING:
@@ -23,10 +22,11 @@ _BATCH = 32
 
 
 class TransformerEncoder:
-    """A sentence-transformers model.
+    """Encodes texts with a sentence-transformers model.
 
-    SPECTER models read `title [SEP] abstract`, which they were trained on and
-    which the paper uses; all others read the text as it is.
+    SPECTER models read `title [SEP] abstract`, as in their training and in the
+    paper; all others read the plain text. Threads may share an instance; they
+    take turns.
     """
 
     def __init__(self, name: str, settings: DenseSection) -> None:
@@ -38,30 +38,30 @@ class TransformerEncoder:
             raise MissingExtraError(
                 "sentence-transformers is not installed; pip install 'labelkin[dense]'"
             ) from None
-        self._digest = folder_digest(name)
+        self._checksum = folder_checksum(name)
         self.version = (
-            f"{name} {self._digest}, {package}, length {settings.max_length}, "
+            f"{name} {self._checksum}, {package}, length {settings.max_length}, "
             f"normalised {settings.normalise}"
         )
 
     def is_current(self) -> bool:
-        """Whether the model's folder, if it is one, is as it was."""
-        return self._digest == folder_digest(self.name)
+        """Whether the files of the model's folder are unchanged; always true for a hub model."""
+        return self._checksum == folder_checksum(self.name)
 
     def relearn(self) -> None:
-        """Nothing: the model is not learned here."""
+        """Do nothing: the model is not trained on the collection."""
 
     def close(self) -> None:
-        """Nothing: no file stays open."""
+        """Do nothing: no file stays open."""
 
     def encode(self, documents: Sequence[Document]) -> Vectors:
-        """What the model makes of each text, cut at the maximum length."""
-        model = _model(self.name, self._settings.max_length, self._digest)
-        texts = [self._text(document, model) for document in documents]
-        found = model.encode(
-            texts, batch_size=_BATCH, show_progress_bar=False, convert_to_numpy=True
-        )
-        vectors: Vectors = np.asarray(found, dtype=np.float32).reshape(len(texts), -1)
+        """The model's vector of each text, truncated at the maximum length."""
+        with _MODELS.use(self.name, self._settings.max_length, self._checksum) as model:
+            texts = [self._text(document, model) for document in documents]
+            encoded = model.encode(
+                texts, batch_size=_BATCH, show_progress_bar=False, convert_to_numpy=True
+            )
+        vectors: Vectors = np.asarray(encoded, dtype=np.float32).reshape(len(texts), -1)
         vectors[[not document.text.strip() for document in documents]] = 0
         return normalised(vectors) if self._settings.normalise else vectors
 
@@ -73,8 +73,7 @@ class TransformerEncoder:
         return f"{document.title} {separator} {rest}"
 
 
-@lru_cache(maxsize=2)
-def _model(name: str, max_length: int, digest: str) -> SentenceTransformer:  # noqa: ARG001
+def _load(name: str, max_length: int, checksum: str) -> SentenceTransformer:  # noqa: ARG001
     from sentence_transformers import SentenceTransformer
 
     try:
@@ -88,3 +87,7 @@ def _model(name: str, max_length: int, digest: str) -> SentenceTransformer:  # n
     if max_length:
         model.max_seq_length = max_length
     return model
+
+
+# Two threads must not encode with one model: its tokenizer changes its padding per call.
+_MODELS = LoadedModels(_load, size=2)

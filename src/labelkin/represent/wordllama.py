@@ -1,12 +1,12 @@
-"""`wordllama`: the mean of static token vectors. Fast, and its model comes with its package."""
+"""`wordllama`: the mean of static token vectors. Fast, and the package contains the model."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -14,15 +14,18 @@ import numpy as np
 from labelkin.corpus.document import Document
 from labelkin.exceptions import MissingExtraError
 from labelkin.represent.encoder import Vectors, normalised
+from labelkin.represent.loaded_models import LoadedModels
 from labelkin.store.config import DenseSection
 
 _DIMENSIONS = 256
-# Texts of a batch are padded to its longest, which takes memory.
+# wordllama pads the texts of a batch to the longest, so this bounds memory.
 _BATCH_CHARACTERS = 100_000
+
+_importing = Lock()
 
 
 class WordLlamaEncoder:
-    """The small model of wordllama (Llama 2's token embeddings, distilled to 256 numbers)."""
+    """Encodes texts with wordllama's small model (Llama 2's token embeddings, 256 dimensions)."""
 
     def __init__(self, name: str, settings: DenseSection) -> None:
         self.name = name
@@ -38,51 +41,58 @@ class WordLlamaEncoder:
             ) from None
 
     def is_current(self) -> bool:
-        """Always: the model is fixed."""
+        """Always true: the model never changes."""
         return True
 
     def relearn(self) -> None:
-        """Nothing: the model is not learned here."""
+        """Do nothing: the model is not trained on the collection."""
 
     def close(self) -> None:
-        """Nothing: no file stays open."""
+        """Do nothing: no file stays open."""
 
     def encode(self, documents: Sequence[Document]) -> Vectors:
-        """The mean of the vectors of each text's tokens."""
+        """The mean of each text's token vectors; zeros for an empty text."""
         vectors = np.zeros((len(documents), _DIMENSIONS), dtype=np.float32)
-        said = [place for place, document in enumerate(documents) if document.text.strip()]
-        if said:
-            model = _model(self._settings.max_length)
-            lengths = {place: len(documents[place].text) for place in said}
+        lengths = {
+            position: len(document.text)
+            for position, document in enumerate(documents)
+            if document.text.strip()
+        }
+        if lengths:
+            model = _MODELS.get(self._settings.max_length)
             for batch in _batches(lengths):
-                texts = [documents[place].text for place in batch]
+                texts = [documents[position].text for position in batch]
                 vectors[batch] = model.embed(texts, batch_size=len(batch))
         return normalised(vectors) if self._settings.normalise else vectors
 
 
 def _batches(lengths: Mapping[int, int]) -> Iterator[list[int]]:
-    """Places by the length of their texts, in parts that are small when they are padded."""
+    """Positions sorted by the length of their texts, in batches that stay small when padded."""
     batch: list[int] = []
-    for place in sorted(lengths, key=lambda place: lengths[place]):
-        if batch and lengths[place] * (len(batch) + 1) > _BATCH_CHARACTERS:
+    for position in sorted(lengths, key=lambda position: lengths[position]):
+        if batch and lengths[position] * (len(batch) + 1) > _BATCH_CHARACTERS:
             yield batch
             batch = []
-        batch.append(place)
+        batch.append(position)
     if batch:
         yield batch
 
 
-@lru_cache(maxsize=2)
-def _model(max_length: int) -> Any:
-    # Importing it sets up logging for the whole program, which is not its to do.
-    root = logging.getLogger()
-    level, handlers = root.level, list(root.handlers)
-    import wordllama
+def _load(max_length: int) -> Any:
+    # Importing wordllama configures the root logger of the whole program: undo that.
+    with _importing:
+        root = logging.getLogger()
+        level, handlers = root.level, list(root.handlers)
+        import wordllama
 
-    root.setLevel(level)
-    root.handlers[:] = handlers
+        root.setLevel(level)
+        root.handlers[:] = handlers
     folder = Path(wordllama.__file__).parent
     model = wordllama.WordLlama.load(dim=_DIMENSIONS, cache_dir=folder, disable_download=True)
     if max_length:
         model.tokenizer.enable_truncation(max_length)
     return model
+
+
+# `embed` only reads the tokenizer and the token vectors, so threads share a model freely.
+_MODELS = LoadedModels(_load, size=2)

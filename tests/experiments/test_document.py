@@ -1,7 +1,13 @@
 from __future__ import annotations
 
-from labelkin.experiments.document import Comparison, Heading, Image, Paragraph, Table
-from labelkin.experiments.markdown import markdown
+from labelkin.experiments.document import (
+    Comparison,
+    Heading,
+    Image,
+    Paragraph,
+    Table,
+    markdown,
+)
 
 
 def test_parts() -> None:

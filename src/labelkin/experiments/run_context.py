@@ -1,4 +1,4 @@
-"""What stages share while a run goes on: opened, read and decoded once."""
+"""What the stages of a run share: the open collection, documents, neighbours and scorers."""
 
 from __future__ import annotations
 
@@ -24,8 +24,12 @@ if TYPE_CHECKING:
     from labelkin.scoring.label_ae import LabelAe
 
 
-class Workshop(Closing):
-    """One collection and one label autoencoder at a time; what belongs to the last is dropped."""
+class RunContext(Closing):
+    """Opens and caches what stages need: one collection and one label autoencoder at a time.
+
+    Asking for another collection closes the current one and drops its cached data. Not
+    for use by several threads.
+    """
 
     def __init__(self) -> None:
         self._open: tuple[CollectionStage, Indexer] | None = None
@@ -36,7 +40,7 @@ class Workshop(Closing):
         self._label_ae: tuple[ModelStage, LabelAe] | None = None
 
     def close(self) -> None:
-        """Let go of the collection and all that was found in it."""
+        """Close the collection and drop everything that depends on it."""
         if self._open is not None:
             self._open[1].close()
         self._open = self._knn = self._label_ae = None
@@ -44,7 +48,7 @@ class Workshop(Closing):
         self._neighbours.clear()
 
     def indexer(self, stage: CollectionStage) -> Indexer:
-        """The collection of a stage, open."""
+        """The open collection of a stage."""
         from labelkin.indexer import Indexer
 
         if self._open is None or self._open[0] is not stage:
@@ -59,7 +63,7 @@ class Workshop(Closing):
         return self._documents[source]
 
     def gold(self, stage: CollectionStage, source: Source) -> csr_matrix[Any]:
-        """The labels of a split's documents, over the columns of a collection's vocabulary."""
+        """The gold labels of a split, by document and column of the collection's vocabulary."""
         from labelkin.evaluate.gold import gold_matrix
 
         indexer = self.indexer(stage)
@@ -68,13 +72,13 @@ class Workshop(Closing):
         return self._gold[source]
 
     def neighbours(self, stage: NeighbourStage | FusedStage) -> Neighbours:
-        """A saved neighbour set."""
+        """The saved neighbours of a stage."""
         if stage.fingerprint not in self._neighbours:
             self._neighbours[stage.fingerprint] = Neighbours.load(stage.path)
         return self._neighbours[stage.fingerprint]
 
     def knn(self, stage: CollectionStage) -> Knn:
-        """Votes over a collection."""
+        """The k-NN scorer of a collection."""
         from labelkin.scoring.knn import Knn
 
         indexer = self.indexer(stage)
@@ -83,13 +87,13 @@ class Workshop(Closing):
         return self._knn
 
     def label_ae(self, stage: ModelStage) -> LabelAe:
-        """A label autoencoder with the latent vectors of its collection."""
+        """The label autoencoder of a stage with the latent vectors of its collection."""
         from labelkin.scoring.label_ae import LabelAe
 
         knn = self.knn(stage.collection)
         if self._label_ae is None or self._label_ae[0] is not stage:
             self._label_ae = None
             settings = ScorerSettings(weighting="difference", count=None, threshold=0.5)
-            made = LabelAe(knn.collection, settings, knn, folder=stage.path)
-            self._label_ae = (stage, made)
+            scorer = LabelAe(knn.collection, settings, knn, folder=stage.path)
+            self._label_ae = (stage, scorer)
         return self._label_ae[1]
