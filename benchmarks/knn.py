@@ -26,8 +26,7 @@ from labelkin.evaluate.alignment import align
 from labelkin.evaluate.files import read_label_file
 from labelkin.evaluate.gold import gold_matrix, hierarchy_of
 from labelkin.evaluate.sweep import KS
-from labelkin.scoring.knn import Knn
-from labelkin.scoring.settings import ScorerSettings
+from labelkin.scoring.settings import ScorerSettings, Settings
 from labelkin.scoring.votes import WEIGHTINGS
 from measure import measure
 
@@ -49,17 +48,16 @@ def mesh47k(folder: Path) -> list[str]:
         seconds = 0.0
         for split in SPLITS:
             documents = list(read_corpus(data / f"{split}.json.gz").documents())
-            found = indexer.queries(documents, 100)
-            knn = Knn(indexer.collection, ScorerSettings())
+            queries = indexer.queries(documents, 100)
             gold = gold_matrix(documents, indexer.vocabulary)
             hierarchy = hierarchy_of(indexer.vocabulary, gold.shape[1])
             lines += [f"### {split}", "", "| k | weighting " + TITLE, "|---" * 12 + "|"]
             started = time.perf_counter()
             for k in KS:
                 for weighting in WEIGHTINGS:
-                    method = knn.changed(ScorerSettings(k=k, weighting=weighting))
-                    ranked = method.rank(found)
-                    given = method.cut(found, ranked)
+                    settings = Settings(knn=ScorerSettings(k=k, weighting=weighting))
+                    ranked = settings.implementation.rank(queries, settings)
+                    given = settings.implementation.cut(queries, ranked, settings)
                     values = evaluate(
                         Evaluation(gold, given, ranked, hierarchy=hierarchy), MEASURES
                     )

@@ -14,8 +14,8 @@ import json
 import platform
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,18 +23,16 @@ import numpy as np
 
 from labelkin import Document, Indexer, __version__, read_corpus, read_vocabulary
 from labelkin.autoencoder.architecture import make_architecture
+from labelkin.autoencoder.model import MODEL_NAME
 from labelkin.autoencoder.training_settings import TrainingSettings
 from labelkin.evaluate import Evaluation, evaluate, paired_test, parse_measure
 from labelkin.evaluate.gold import gold_matrix
-from labelkin.evaluate.sweep import KS, SHARES, THRESHOLDS
-from labelkin.neighbours.neighbours import DISTANCES
-from labelkin.scoring.knn import Knn
-from labelkin.scoring.label_ae import LabelAe, model_folder
-from labelkin.scoring.methods import Method
-from labelkin.scoring.mix import Mix, MixRanked
+from labelkin.evaluate.sweep import KS, THRESHOLDS
+from labelkin.neighbours.neighbours import DISTANCES, Neighbours
+from labelkin.scoring.label_ae import Decoder
+from labelkin.scoring.mix import SHARES
 from labelkin.scoring.queries import Queries
-from labelkin.scoring.ranking import Ranking
-from labelkin.scoring.settings import MixSettings, ScorerSettings
+from labelkin.scoring.settings import MixSettings, ScorerSettings, Settings
 from measure import measure
 
 ROOT = Path(__file__).parents[1]
@@ -259,130 +257,134 @@ def collection(work: Path) -> Indexer:
     return indexer
 
 
+def model_folder(indexer: Indexer) -> Path:
+    return indexer.collection.path / "models" / MODEL_NAME
+
+
 def use_model(indexer: Indexer, work: Path, name: str, settings: TrainingSettings) -> None:
     """Make `name` the model of the collection, trained now unless it was before."""
     kept = work / "models" / name.replace(" ", "-").replace(",", "")
-    used = model_folder(indexer.collection)
-    indexer._methods.clear()
+    used = model_folder(indexer)
     if used.is_symlink():
         used.unlink()
     kept.mkdir(parents=True, exist_ok=True)
     used.symlink_to(kept.resolve())
     if not (kept / "model.json").exists():
-        indexer.train(settings, resume=(kept / "checkpoint" / "checkpoint.json").exists())
+        resume = (kept / "checkpoint" / "checkpoint.json").exists()
+        indexer.train_label_ae(settings, resume=resume)
 
 
-def split(indexer: Indexer, name: str) -> tuple[list[Document], Queries, Any]:
+@dataclass(frozen=True)
+class Split:
+    """Documents with their neighbours and gold labels."""
+
+    documents: list[Document]
+    neighbours: Neighbours
+    gold: Any
+
+    def queries(self, indexer: Indexer) -> Queries:
+        """New queries: what was computed for them belongs to one model."""
+        return indexer.queries(self.documents, neighbours=self.neighbours)
+
+
+def split(indexer: Indexer, name: str) -> Split:
     documents = list(read_corpus(SHARED / "mesh47k" / f"{name}.json.gz").documents())
-    found = indexer.queries(documents, max(KS), store_terms=True)
-    return documents, found, gold_matrix(documents, indexer.vocabulary)
+    neighbours = indexer.neighbour_arrays(documents, max(KS), store_terms=True)
+    return Split(documents, neighbours, gold_matrix(documents, indexer.vocabulary))
 
 
-def scored(method: Method, near: Queries, gold: Any, ranked: Ranking | None = None) -> Evaluation:
-    ranking = method.rank(near) if ranked is None else ranked
-    return Evaluation(gold, method.cut(near, ranking), ranking)
+def scored(settings: Settings, queries: Queries, gold: Any) -> Evaluation:
+    method = settings.implementation
+    ranking = method.rank(queries, settings)
+    return Evaluation(gold, method.cut(queries, ranking, settings), ranking)
 
 
-def grid(knn: Knn, label_ae: LabelAe, near: Queries, gold: Any) -> Iterator[list[Any]]:
+def grid(queries: Queries, gold: Any) -> Iterator[list[Any]]:
     """Every k, weighting, distance and cut: a row each with the values of all measures."""
+
+    def values(settings: Settings) -> Iterable[float]:
+        return evaluate(scored(settings, queries, gold), MEASURES).values()
+
     for k in KS:
-        votes = knn.changed(replace(VOTES, k=k))
-        ranked_votes = votes.rank(near)
-        values = evaluate(scored(votes, near, gold, ranked_votes), MEASURES)
-        yield ["knn", k, "majority", "", "count", *values.values()]
+        votes = Settings(knn=replace(VOTES, k=k))
+        yield ["knn", k, "majority", "", "count", *values(votes)]
         for weighting in ("difference", "square"):
             for distance in DISTANCES:
                 base = ScorerSettings(k=k, weighting=weighting, distance=distance, count=None)
-                decoded = label_ae.changed(base).rank(near)
                 for cut in ("0.5", "0.75", "count"):
                     threshold = 0.0 if cut == "count" else float(cut)
                     count = "mean" if cut == "count" else None
-                    scorer = label_ae.changed(replace(base, count=count, threshold=threshold))
-                    mix = Mix(votes, scorer)
-                    mix._last = (near, decoded, ranked_votes)
-                    for name, method, ranked in (
-                        ("label-ae", scorer, decoded),
-                        ("mix", mix, None),
-                    ):
-                        values = evaluate(scored(method, near, gold, ranked), MEASURES)
-                        yield [name, k, weighting, distance, cut, *values.values()]
-                joined = MixRanked(votes, label_ae.changed(base), MixSettings(0.5, "mean", 0.0))
-                joined._last = (near, decoded, ranked_votes)
-                values = evaluate(scored(joined, near, gold), MEASURES)
-                yield ["mix-ranked", k, weighting, distance, "count", *values.values()]
+                    scorer = replace(base, count=count, threshold=threshold)
+                    for method in ("label-ae", "mix"):
+                        settings = replace(votes, method=method, label_ae=scorer)
+                        yield [method, k, weighting, distance, cut, *values(settings)]
+                joined = replace(
+                    votes, method="mix-ranked", label_ae=base, mix=MixSettings(0.5, "mean", 0.0)
+                )
+                yield ["mix-ranked", k, weighting, distance, "count", *values(joined)]
 
 
-def chosen_on_dev(indexer: Indexer, dev: Any, ks: Sequence[int]) -> dict[str, Method]:
-    """Each method with the settings that do best on dev."""
-    _, near, gold = dev
-    knn = Knn(indexer.collection, VOTES)
-    label_ae = LabelAe(indexer.collection, VOTES, knn)
-    best: dict[str, tuple[float, Method]] = {}
+def chosen_on_dev(queries: Queries, gold: Any, ks: Sequence[int]) -> dict[str, Settings]:
+    """The settings of each method that do best on dev."""
+    best: dict[str, tuple[float, Settings]] = {}
 
-    def offer(method_name: str, method: Method, ranked: Ranking | None = None) -> None:
-        value = MIF.value(scored(method, near, gold, ranked))
-        if method_name not in best or value > best[method_name][0]:
-            best[method_name] = (value, method)
+    def offer(name: str, settings: Settings) -> None:
+        value = MIF.value(scored(settings, queries, gold))
+        if name not in best or value > best[name][0]:
+            best[name] = (value, settings)
 
-    rankings = {}
     for k in ks:
-        base = replace(VOTES, k=k)
-        votes = knn.changed(base)
-        ranked = votes.rank(near)
-        offer("knn, majority and count", votes, ranked)
+        votes = replace(VOTES, k=k)
+        offer("knn, majority and count", Settings(knn=votes))
         for weighting in ("majority", "difference", "square"):
             for threshold in THRESHOLDS[:12]:
-                one = replace(base, weighting=weighting, count=None, threshold=threshold)
-                offer("knn", knn.changed(one), knn.changed(one).rank(near))
+                one = replace(votes, weighting=weighting, count=None, threshold=threshold)
+                offer("knn", Settings(knn=one))
         for weighting in ("difference", "square"):
             for distance in DISTANCES:
-                base_ae = ScorerSettings(k=k, weighting=weighting, distance=distance, count=None)
-                decoded = label_ae.changed(base_ae).rank(near)
-                rankings[base_ae] = decoded
+                scorer = ScorerSettings(k=k, weighting=weighting, distance=distance, count=None)
                 for threshold in THRESHOLDS:
-                    offer(
-                        "label-ae", label_ae.changed(replace(base_ae, threshold=threshold)), decoded
-                    )
-    votes = best["knn, majority and count"][1]
-    ae_base = replace(best["label-ae"][1].settings, threshold=0.0)
+                    one = replace(scorer, threshold=threshold)
+                    offer("label-ae", Settings(method="label-ae", label_ae=one))
+    votes = best["knn, majority and count"][1].knn
+    decoding = replace(best["label-ae"][1].label_ae, threshold=0.0)
     for threshold in THRESHOLDS:
-        mix = Mix(votes, label_ae.changed(replace(ae_base, threshold=threshold)))
-        mix._last = (near, rankings[ae_base], votes.rank(near))
-        offer("mix", mix)
+        one = replace(decoding, threshold=threshold)
+        offer("mix", Settings(method="mix", knn=votes, label_ae=one))
     for source in ("knn, majority and count", "knn"):
-        voting = best[source][1]
-        ranked_votes = voting.rank(near)
+        voting = best[source][1].knn
         for share in SHARES:
             for cut in (None, *THRESHOLDS[:14]):
-                settings = MixSettings(share, "mean" if cut is None else None, cut or 0.0)
-                if cut is None and voting.settings.count is None:
+                if cut is None and voting.count is None:
                     continue
-                joined = MixRanked(voting, label_ae.changed(ae_base), settings)
-                joined._last = (near, rankings[ae_base], ranked_votes)
+                mix = MixSettings(share, "mean" if cut is None else None, cut or 0.0)
+                joined = Settings(method="mix-ranked", knn=voting, label_ae=decoding, mix=mix)
                 offer("mix-ranked", joined)
                 if source.startswith("knn,") and cut is None:
                     offer("mix-ranked, count", joined)
-    return {key: method for key, (_, method) in best.items()}
+    return {name: settings for name, (_, settings) in best.items()}
 
 
-def described(method: Method) -> str:
-    if isinstance(method, MixRanked):
-        cut = "count" if method.settings.count else f"threshold {method.settings.threshold:g}"
-        return f"share {method.settings.share:g}, {cut}; votes: {described(method.knn)}"
-    if isinstance(method, Mix):
-        return described(method.label_ae)
-    settings = method.settings
-    cut = "count" if settings.count else f"threshold {settings.threshold:g}"
-    return f"k = {settings.k}, {settings.weighting}/{settings.distance}, {cut}"
+def described(settings: Settings) -> str:
+    if settings.method == "mix-ranked":
+        mix = settings.mix
+        cut = "count" if mix.count else f"threshold {mix.threshold:g}"
+        return f"share {mix.share:g}, {cut}; votes: {scorer_text(settings.knn)}"
+    return scorer_text(settings.knn if settings.method == "knn" else settings.label_ae)
 
 
-def reconstruction(label_ae: LabelAe, gold: Any) -> dict[str, float]:
+def scorer_text(scorer: ScorerSettings) -> str:
+    cut = "count" if scorer.count else f"threshold {scorer.threshold:g}"
+    return f"k = {scorer.k}, {scorer.weighting}/{scorer.distance}, {cut}"
+
+
+def reconstruction(decoder: Decoder, gold: Any) -> dict[str, float]:
     """MiF at 0.5 of label sets that were never trained on."""
-    known = gold.tocsr()[:, label_ae.columns.columns]
+    known = gold.tocsr()[:, decoder.columns.columns]
     right = given = 0
     for start in range(0, known.shape[0], BATCH):
         part = known[start : start + BATCH].astype(np.float32)
-        logits = label_ae.model.decode(label_ae.model.encode(part))
+        logits = decoder.model.decode(decoder.model.encode(part))
         rows = np.repeat(np.arange(part.shape[0]), np.diff(part.indptr))
         right += int((logits[rows, part.indices] > 0).sum())
         given += int((logits > 0).sum())
@@ -405,19 +407,19 @@ def quality(work: Path, minutes: float, only: Sequence[str] = ()) -> dict[str, A
     }
     with collection(work) as indexer:
         splits = {name: split(indexer, name) for name in SPLITS}
-        for name, settings in wanted.items():
+    for name, settings in wanted.items():
+        # Opened again, so that one model at a time is in memory.
+        with collection(work) as indexer:
             use_model(indexer, work, name, settings)
             figures["models"][name] = model_figures(indexer, work, name, splits)
-            path.write_text(json.dumps(figures, indent=1))
-            print(name, json.dumps(figures["models"][name]["training"]), flush=True)
+        path.write_text(json.dumps(figures, indent=1))
+        print(name, json.dumps(figures["models"][name]["training"]), flush=True)
     return figures
 
 
 def frequency_bands(indexer: Indexer, width: int) -> dict[str, Any]:
     """Labels by the number of documents that carry them in the collection."""
-    generation = indexer.collection.generation()
-    dropped = indexer.collection.tombstones(generation)
-    counts = indexer.collection.label_sets().frequencies(width, dropped)
+    counts = indexer.label_frequencies(width)
     return {
         "all": counts >= 0,
         f"at least {FREQUENT}": counts >= FREQUENT,
@@ -427,28 +429,30 @@ def frequency_bands(indexer: Indexer, width: int) -> dict[str, Any]:
 
 
 def model_figures(
-    indexer: Indexer, work: Path, name: str, splits: dict[str, Any]
+    indexer: Indexer, work: Path, name: str, splits: dict[str, Split]
 ) -> dict[str, Any]:
-    knn = Knn(indexer.collection, VOTES)
-    label_ae = LabelAe(indexer.collection, VOTES, knn)
-    info = label_ae.model.info
+    queries = {key: of_split.queries(indexer) for key, of_split in splits.items()}
+    decoder = Decoder.of(queries["dev"])
+    info = decoder.model.info
     found: dict[str, Any] = {
         "layers": info.architecture.sizes,
         "parameters": info.architecture.trainable_parameters(len(info.labels)),
         "training": dict(info.training),
         "minutes": info.settings["minutes"],
-        "reconstruction": reconstruction(label_ae, splits["dev"][2]),
+        "reconstruction": reconstruction(decoder, splits["dev"].gold),
         "methods": {},
     }
-    with (model_folder(indexer.collection) / "training.csv").open() as file:
+    with (model_folder(indexer) / "training.csv").open() as file:
         found["curve"] = list(csv.DictReader(file))
-    methods = chosen_on_dev(indexer, splits["dev"], KS[1:] if name in ("auto", "medium") else (20,))
-    for split_name, (_, near, gold) in splits.items():
-        evaluations = {key: scored(method, near, gold) for key, method in methods.items()}
+    ks = KS[1:] if name in ("auto", "medium") else (20,)
+    chosen = chosen_on_dev(queries["dev"], splits["dev"].gold, ks)
+    for split_name, of_split in splits.items():
+        near, gold = queries[split_name], of_split.gold
+        evaluations = {key: scored(settings, near, gold) for key, settings in chosen.items()}
         base = evaluations["knn, majority and count"]
         bands = frequency_bands(indexer, gold.shape[1])
         for key, evaluation in evaluations.items():
-            row = found["methods"].setdefault(key, {"settings": described(methods[key])})
+            row = found["methods"].setdefault(key, {"settings": described(chosen[key])})
             test = paired_test(MIF, evaluation, base)
             row[split_name] = {
                 **evaluate(evaluation, MEASURES),
@@ -460,7 +464,7 @@ def model_figures(
         if name in ("auto", "medium"):
             path = work / f"grid-{name}-{split_name}.csv"
             if not path.exists():
-                rows = list(grid(knn, label_ae, near, gold))
+                rows = list(grid(near, gold))
                 with path.open("w") as file:
                     csv.writer(file).writerows(rows)
     return found
@@ -474,20 +478,20 @@ def predict(work: Path, _minutes: float) -> dict[str, Any]:
     with collection(work) as indexer:
         name = "medium" if (work / "models" / "medium" / "model.json").exists() else "auto"
         use_model(indexer, work, name, TrainingSettings(preset=name))
-        _, near, _ = split(indexer, "dev")
-        label_ae = LabelAe(
-            indexer.collection, ScorerSettings(weighting="difference", count=None, threshold=0.5)
-        )
-        label_ae.rank(near[:10])
+        dev = split(indexer, "dev")
+        settings = Settings(method="label-ae")
+        label_ae = settings.implementation
+        label_ae.rank(dev.queries(indexer).part(slice(10)), settings)
         rates, cpu_rates = [], []
         for _ in range(5):
+            queries = dev.queries(indexer)
             begun, cpu = time.perf_counter(), time.process_time()
-            label_ae.cut(near, label_ae.rank(near))
-            rates.append(len(near) / (time.perf_counter() - begun))
-            cpu_rates.append(len(near) / (time.process_time() - cpu))
+            label_ae.cut(queries, label_ae.rank(queries, settings), settings)
+            rates.append(len(queries) / (time.perf_counter() - begun))
+            cpu_rates.append(len(queries) / (time.process_time() - cpu))
         return {
             "model": name,
-            "labels": len(label_ae.columns),
+            "labels": len(Decoder.of(queries).columns),
             "per_second": float(np.median(rates)),
             "per_cpu_second": float(np.median(cpu_rates)),
         }

@@ -33,10 +33,9 @@ from labelkin.evaluate import evaluate, parse_measure
 from labelkin.evaluate.gold import gold_matrix
 from labelkin.represent.folding import folded
 from labelkin.represent.stems import stemmer
-from labelkin.scoring.knn import Knn
 from labelkin.scoring.lexical import lexical_scores
 from labelkin.scoring.mentions import MentionFinder, Mentions
-from labelkin.scoring.name_cache import _latest, name_tables
+from labelkin.scoring.name_cache import name_tables
 from labelkin.scoring.name_table import NameTable
 from labelkin.scoring.settings import ScorerSettings, Settings
 
@@ -96,7 +95,7 @@ def case_only(word: str, _language: str) -> str:
 def snowball(word: str, language: str) -> str:
     stems = stemmer(language)
     assert stems is not None
-    return str(stems.stemWord(word.casefold()))
+    return stems.stem(word.casefold())
 
 
 def foldings(mesh: Vocabulary, gnd: Vocabulary) -> list[str]:
@@ -207,7 +206,7 @@ def candidates(indexer: Indexer) -> list[str]:
         "| mesh47k | k | neighbours | named | both |",
         "|---|---|---|---|---|",
     ]
-    finder = MentionFinder(name_tables(indexer.collection)["en"])
+    finder = MentionFinder(name_tables(indexer.snapshot())["en"])
     for split in SPLITS:
         documents = corpus(split)
         gold = gold_matrix(documents, indexer.vocabulary).tocsr()
@@ -218,7 +217,8 @@ def candidates(indexer: Indexer) -> list[str]:
         rows, columns = gold.nonzero()
         wanted = rows.astype(np.int64) * gold.shape[1] + columns
         for k in (20, 100):
-            votes = Knn(indexer.collection, ScorerSettings(k=k)).rank(queries)
+            settings = Settings(knn=ScorerSettings(k=k))
+            votes = settings.implementation.rank(queries, settings)
             carried = np.zeros_like(named)
             of_label = np.repeat(np.arange(len(votes)), votes.lengths)
             carried[of_label * gold.shape[1] + votes.columns] = True
@@ -245,9 +245,9 @@ def costs(indexer: Indexer, mesh: Vocabulary) -> list[str]:
         started = time.process_time()
         finder.find(documents)
         rates.append(len(documents) / (time.process_time() - started))
-    _latest.clear()
+    snapshot = indexer.snapshot()
     started = time.process_time()
-    name_tables(indexer.collection)
+    name_tables(snapshot)
     loaded = time.process_time() - started
     written = sum(len(concept.names) + sum(map(len, concept.synonyms.values())) for concept in mesh)
     kept = (folder / "cache" / "names.npz").stat().st_size

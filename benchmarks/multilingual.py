@@ -29,7 +29,7 @@ from labelkin.evaluate.gold import gold_matrix
 from labelkin.evaluate.significance import bootstrap_interval, paired_test
 from labelkin.evaluate.sweep import sweep
 from labelkin.scoring.ranking import Ranking
-from labelkin.scoring.settings import MethodName, Settings
+from labelkin.scoring.settings import Settings
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -39,7 +39,7 @@ TIBKAT = ROOT.parent / "shared" / "data" / "tibkat"
 MIF, P5 = parse_measure("MiF"), parse_measure("P@5")
 LANGUAGES = ("de", "en")
 NAMES = {"de": "German", "en": "English"}
-METHODS: tuple[MethodName, ...] = ("knn", "label-ae", "mix-ranked")
+METHODS = ("knn", "label-ae", "mix-ranked")
 EPOCHS = 8
 # Not all of what `tune` tries, to keep this short.
 KS = (10, 20, 30)
@@ -137,14 +137,14 @@ class Work:
             begin = None if start is None else self.model(start)
             with Indexer.open(self.collection(collection)) as indexer:
                 before = time.process_time()
-                report = indexer.train(settings, start_from=begin)
+                report = indexer.train_label_ae(settings, start_from=begin)
             assert report is not None
             told(f"{name}: trained in {time.process_time() - before:.0f} CPU-seconds")
             skipped = shutil.ignore_patterns("latents*", ".*")
             shutil.copytree(report.folder, path, ignore=skipped)
         return path
 
-    def outcomes(self, setup: Setup) -> dict[MethodName, Outcome]:
+    def outcomes(self, setup: Setup) -> dict[str, Outcome]:
         name = f"{setup.collection}--{setup.model}--{setup.language}"
         path = self.folder / "rankings" / f"{name.replace(', ', '-').replace(' ', '-')}.npz"
         if not path.exists():
@@ -158,7 +158,8 @@ class Work:
         """Settings chosen on dev, and test ranked with them, for all methods."""
         arrays: dict[str, Any] = {}
         with Indexer.open(self.collection(setup.collection)) as indexer:
-            indexer.train(TrainingSettings(epochs=0), start_from=self.model(setup.model))
+            taken = TrainingSettings(epochs=0)
+            indexer.train_label_ae(taken, start_from=self.model(setup.model))
             test, dev, _ = ([d for _, d in part] for part in records(setup.language))
             near, near_test = (indexer.queries(part, max(KS)) for part in (dev, test))
             wanted = Evaluation.unpredicted(gold_matrix(dev, indexer.vocabulary))
@@ -166,11 +167,11 @@ class Work:
             settings = Settings()
             for method in METHODS:
                 settings = replace(settings, method=method)
-                tried = sweep(indexer.method(settings), settings, near, wanted, MIF, ks=KS)
-                settings = tried[0].settings
-                scorer = indexer.method(settings)
-                ranked = scorer.rank(near_test)
-                parts = {"given": scorer.cut(near_test, ranked), "ranked": ranked}
+                settings = sweep(settings, near, wanted, MIF, ks=KS)[0].settings
+                scorer = settings.implementation
+                ranked = scorer.rank(near_test, settings)
+                given = scorer.cut(near_test, ranked, settings)
+                parts = {"given": given, "ranked": ranked}
                 arrays[f"{method}_settings"] = described(settings)
                 for part, ranking in parts.items():
                     first = ranking.kept(ranking.ranks < RANKED)
@@ -191,7 +192,7 @@ class Outcome:
     carried: np.ndarray
 
     @classmethod
-    def from_arrays(cls, arrays: Any, method: MethodName) -> Outcome:
+    def from_arrays(cls, arrays: Any, method: str) -> Outcome:
         given, ranked = (
             Ranking(*(arrays[f"{method}_{part}_{key}"] for key in ("starts", "columns", "scores")))
             for part in ("given", "ranked")
@@ -343,7 +344,7 @@ def report(work: Work) -> str:
             f"{platform.python_version()}, 2 shared cores. What to make of it is in "
             "[docs/multilingual.md](../docs/multilingual.md).",
             "",
-            f"tibkat: {len(train):,} records to learn from, {len(dev)} to choose settings on (md5 "
+            f"tibkat: {len(train):,} records to train on, {len(dev)} to choose settings on (md5 "
             f"% 10 = 1) and {len(test)} to test (md5 % 10 = 0), each in German and in English, "
             "with the same GND headings. Vocabulary: gnd-core-en, headings that it lacks are kept. "
             "Neighbours are found by `stems`, with the stemmer of each text's language. "
@@ -360,9 +361,9 @@ def report(work: Work) -> str:
             "|---|---|---|---|---|---|---|",
             *trained(work),
             "",
-            "`de` and `en` learn from the same label sets; only the neighbours whose averages the "
-            "decoder learns from differ. `mixed` holds one half of the records in German and the "
-            "other half in English. `mixed, then de half` starts from `mixed` and goes on with "
+            "`de` and `en` are trained on the same label sets; only the neighbours whose averages "
+            "the decoder is trained on differ. `mixed` holds one half of the records in German and "
+            "the other half in English. `mixed, then de half` starts from `mixed` and goes on with "
             "the German half.",
             "",
             "## A model of the other language",

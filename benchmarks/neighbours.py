@@ -22,8 +22,10 @@ import numpy as np
 from labelkin import Document, Indexer, __version__, read_corpus, read_vocabulary
 from labelkin.neighbours import Neighbours
 from labelkin.neighbours.bm25 import K1, B, idf, quantised_length
+from labelkin.neighbours.tantivy_engine import TantivySearcher
 from labelkin.neighbours.term_search import TermSearch
-from labelkin.neighbours.term_searcher import TermSearcher
+from labelkin.represent.representation import make_representation
+from labelkin.store.config import CONFIG_NAME, update_config
 from measure import Measured, measure
 
 ROOT = Path(__file__).parents[1]
@@ -53,12 +55,11 @@ def zipf_documents(count: int, seed: int, prefix: str) -> Iterator[Document]:
             )
 
 
-def with_threads(indexer: Indexer, threads: int, terms: int = 0) -> TermSearch:
-    section = indexer.config.neighbours.model_copy(
-        update={"threads": threads, "max_query_terms": terms}
-    )
-    indexer.collection.config = indexer.config.model_copy(update={"neighbours": section})
-    return TermSearch(indexer.collection, "stems")
+def with_threads(folder: Path, threads: int, terms: int = 0) -> Indexer:
+    """The collection with these settings, which stay in its labelkin.toml."""
+    changes = {"threads": threads, "max_query_terms": terms}
+    update_config(folder / CONFIG_NAME, {"neighbours": changes})
+    return Indexer.open(folder)
 
 
 def make_collection(folder: Path, count: int) -> None:
@@ -67,15 +68,16 @@ def make_collection(folder: Path, count: int) -> None:
 
 
 def build(folder: Path) -> int:
-    with Indexer.open(folder) as indexer, TermSearch(indexer.collection, "stems") as search:
-        return search.build()
+    with Indexer.open(folder) as indexer:
+        return indexer.build("stems")
 
 
 def query_speed(folder: Path, documents: list[Document], threads: int, terms: int) -> Neighbours:
-    with Indexer.open(folder) as indexer, with_threads(indexer, threads, terms) as search:
-        search.search(documents[:20], K)
+    with with_threads(folder, threads, terms) as indexer:
+        search = indexer.search("stems")
+        search.search(search.texts(documents[:20]), K)
         started, cpu = time.perf_counter(), time.process_time()
-        found = search.search(documents, K)
+        found = search.search(search.texts(documents), K)
         seconds, cpu_seconds = time.perf_counter() - started, time.process_time() - cpu
     speed = {"wall": len(documents) / seconds, "cpu": len(documents) / cpu_seconds}
     return Neighbours(found.ids, found.rows, found.scores, found.own_scores, speed)
@@ -100,13 +102,15 @@ def python_share(folder: Path, documents: list[Document]) -> float:
             finally:
                 inside += time.thread_time() - started
 
-    with Indexer.open(folder) as indexer, with_threads(indexer, 1) as search:
-        searcher = search._up_to_date_searcher()
-        assert isinstance(searcher, TermSearcher)
-        search.search(documents[:20], K)
+    with with_threads(folder, 1) as indexer:
+        search = indexer.search("stems")
+        assert isinstance(search, TermSearch)
+        searcher = search._searcher
+        assert isinstance(searcher, TantivySearcher)
+        search.search(search.texts(documents[:20]), K)
         searcher._searcher = Timed(searcher._searcher)  # type: ignore[assignment]
         cpu = time.process_time()
-        search.search(documents, K)
+        search.search(search.texts(documents), K)
         return 1 - inside / (time.process_time() - cpu)
 
 
@@ -121,8 +125,8 @@ def scipy_speed(folder: Path, documents: list[Document]) -> tuple[dict[str, floa
 
     columns: dict[str, int] = {}
     indices, values, starts, rows = [], [], [0], []
-    with Indexer.open(folder) as indexer, TermSearch(indexer.collection, "stems") as search:
-        (kind,) = search.representation.kinds
+    with Indexer.open(folder) as indexer:
+        (kind,) = make_representation("stems", indexer.config.representation).kinds
         end = indexer.collection.generation().next_row
         for page in indexer.collection.labelled_texts(0, end):
             for (row, _), terms in zip(page, kind.extract([d for _, d in page]), strict=True):

@@ -13,6 +13,7 @@ import argparse
 import platform
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -24,15 +25,17 @@ from labelkin.evaluate.significance import paired_test
 from labelkin.evaluate.sweep import KS, Trial, sweep_fusion
 from labelkin.exceptions import StaleNeighboursError
 from labelkin.neighbours import Neighbours
-from labelkin.neighbours.engine import KEY, ROW, open_index
+from labelkin.neighbours.engine import IndexedDocument
 from labelkin.neighbours.fusion import fuse
+from labelkin.neighbours.tantivy_engine import open_tantivy
+from labelkin.neighbours.vector_index import VectorIndex
 from labelkin.represent.cache import TermCache, open_term_cache
 from labelkin.represent.encoder import is_encoder, open_encoder
 from labelkin.represent.representation import make_representation
-from labelkin.scoring.knn import Knn
 from labelkin.scoring.queries import Queries
 from labelkin.scoring.settings import ScorerSettings, Settings
 from labelkin.store.config import CONFIG_NAME, update_config
+from labelkin.store.derived import StoreState
 from measure import measure
 
 ROOT = Path(__file__).parents[1]
@@ -67,27 +70,29 @@ class Bench:
             split: gold_matrix(documents, indexer.vocabulary)
             for split, documents in self.documents.items()
         }
-        self.knn = Knn(indexer.collection, ScorerSettings())
         self._home = indexer.collection.path / "cache"
 
     def neighbours(self, name: str, split: str) -> Neighbours:
         path = self._home / f"neighbours-{name.replace('/', '-')}-{split}.npz"
         search = self.indexer.search(name)
-        search.build()
         try:
             if path.exists():
                 return Neighbours.load(path, search.fingerprint())
         except StaleNeighboursError:
             pass
-        found = search.search(self.documents[split], max(KS), store_terms=True)
+        texts = search.texts(self.documents[split], store_terms=True)
+        found = search.search(texts, max(KS))
         found.save(path)
         return found
 
+    def queries(self, found: Neighbours, split: str) -> Queries:
+        return self.indexer.queries(self.documents[split], neighbours=found)
+
     def evaluation(self, found: Neighbours, split: str, k: int) -> Evaluation:
-        knn = self.knn.changed(replace(self.knn.settings, k=k))
-        queries = Queries(self.documents[split], found)
-        ranked = knn.rank(queries)
-        return Evaluation(self.gold[split], knn.cut(queries, ranked), ranked)
+        settings = Settings(knn=ScorerSettings(k=k))
+        queries, knn = self.queries(found, split), settings.implementation
+        ranked = knn.rank(queries, settings)
+        return Evaluation(self.gold[split], knn.cut(queries, ranked, settings), ranked)
 
     def best_k(self, found: Neighbours) -> tuple[int, float]:
         values = {k: MIF.value(self.evaluation(found, "dev", k)) for k in KS}
@@ -121,42 +126,43 @@ def extraction_speed(folder: Path, name: str) -> float:
 
 def index_megabytes(folder: Path, name: str) -> float:
     """What the index of this representation alone takes on disk."""
-    import tantivy
-
     with Indexer.open(folder) as indexer:
+        snapshot = indexer.snapshot()
         if is_encoder(name):
-            index = indexer.search(name)._index.folder  # type: ignore[attr-defined]
-            return sum(path.stat().st_size for path in index.iterdir()) / 1e6
-        kinds = make_representation(name, indexer.config.representation).kinds
+            vectors = VectorIndex(snapshot, open_encoder(name, indexer.collection)).folder
+            return sum(path.stat().st_size for path in vectors.iterdir()) / 1e6
+        representation = make_representation(name, indexer.config.representation)
         cache = open_term_cache(indexer.collection)
-        end = indexer.collection.generation().next_row
+        generation = snapshot.generation()
+
+        def pages() -> Iterator[list[IndexedDocument]]:
+            for page in snapshot.labelled_texts(0, generation.next_row):
+                texts = [document for _, document in page]
+                terms = cache.terms(representation.kinds, texts, store=False)
+                yield [
+                    (row, {kind: of_all[place] for kind, of_all in terms.items()})
+                    for place, (row, _) in enumerate(page)
+                ]
+
         with tempfile.TemporaryDirectory() as scratch:
-            index = open_index(Path(scratch), [kind.name for kind in kinds])
-            writer = index.writer(heap_size=256_000_000, num_threads=1)
-            for page in indexer.collection.labelled_texts(0, end):
-                terms = cache.terms(kinds, [document for _, document in page], store=False)
-                for place, (row, _) in enumerate(page):
-                    document = tantivy.Document()
-                    document.add_integer(ROW, row)
-                    document.add_text(KEY, str(row))
-                    for kind, of_all in terms.items():
-                        document.add_text(kind, " ".join(of_all[place]))
-                    writer.add_document(document)
-            writer.commit()
-            writer.wait_merging_threads()
+            with open_tantivy(Path(scratch), representation.versions(), read_only=False) as engine:
+                engine.apply((), pages(), StoreState.of(generation))
             return sum(path.stat().st_size for path in Path(scratch).iterdir()) / 1e6
 
 
 def search_speed(folder: Path, name: str) -> float:
     """Queries per CPU-second with one thread, terms or vectors being cached."""
+    documents = corpus("l1000")
     with Indexer.open(folder) as indexer:
-        section = indexer.config.neighbours.model_copy(update={"threads": 1})
-        indexer.collection.config = indexer.config.model_copy(update={"neighbours": section})
-        documents = corpus("l1000")
-        indexer.neighbours(documents, 100, representation=name, store_terms=True)
-        started = time.process_time()
-        indexer.neighbours(documents, 100, representation=name)
-        return len(documents) / (time.process_time() - started)
+        threads = indexer.config.neighbours.threads
+        update_config(folder / CONFIG_NAME, {"neighbours": {"threads": 1}})
+        try:
+            indexer.neighbour_arrays(documents, 100, representation=name, store_terms=True)
+            started = time.process_time()
+            indexer.neighbour_arrays(documents, 100, representation=name)
+            return len(documents) / (time.process_time() - started)
+        finally:
+            update_config(folder / CONFIG_NAME, {"neighbours": {"threads": threads}})
 
 
 def quality(bench: Bench, found: dict[str, dict[str, Neighbours]]) -> list[str]:
@@ -232,9 +238,8 @@ def hybrids(
     for names in candidates:
         parts = {split: [found[name][split] for name in names] for split in SPLITS}
         best: Trial = sweep_fusion(
-            bench.knn,
             Settings(),
-            bench.documents["dev"],
+            lambda near: bench.queries(near, "dev"),
             parts["dev"],
             Evaluation.unpredicted(bench.gold["dev"]),
             MIF,

@@ -1,10 +1,10 @@
 """The reranker, one ingredient at a time, on mesh47k and tibkat; what it costs.
 
-python benchmarks/rerank.py --work FOLDER            # all parts, one after another
-python benchmarks/rerank.py --work FOLDER lessons    # or some: lessons ablation costs tibkat report
+python benchmarks/rerank.py --work FOLDER             # all parts, one after another
+python benchmarks/rerank.py --work FOLDER PARTS...    # candidates ablation costs tibkat report
 
-Writes results/ablation.md; needs ../shared/data. What a part finds stays in the folder, and the
-report is made of what is there.
+Writes results/ablation.md; needs ../shared/data. The results of a part stay in the folder, and
+the report is made from those that are there.
 """
 
 from __future__ import annotations
@@ -22,35 +22,39 @@ from typing import Any
 import numpy as np
 
 from labelkin import Document, Indexer, __version__, read_corpus, read_vocabulary
+from labelkin.autoencoder.model import LabelModel
 from labelkin.autoencoder.training_settings import TrainingSettings
 from labelkin.evaluate import Evaluation, evaluate_bands, paired_test, parse_measure
 from labelkin.evaluate.gold import gold_matrix
-from labelkin.exceptions import ModelNotFoundError
 from labelkin.rerank.calibration import calibrate, calibration_error, expected_f_counts
-from labelkin.rerank.features import GROUPS, feature_names
 from labelkin.rerank.fitting import best_threshold
-from labelkin.rerank.learning import Learner
-from labelkin.rerank.lesson import Lesson
-from labelkin.rerank.open import DECODING
+from labelkin.rerank.labelled_candidates import LabelledCandidates
 from labelkin.rerank.pairs import Pairs
 from labelkin.rerank.ranker import fit_ranker
-from labelkin.rerank.settings import LearningSettings
+from labelkin.rerank.settings import RerankTrainingSettings
+from labelkin.rerank.signals import SIGNALS, feature_names
+from labelkin.rerank.training import RerankTrainer
 from labelkin.scoring.cut import cut
-from labelkin.scoring.label_ae import LabelAe
 from labelkin.scoring.ranking import Ranking
 from labelkin.scoring.settings import Settings
 from labelkin.store.config import CONFIG_NAME, update_config
+from labelkin.training import TrainingObserver
 from measure import measure
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT.parent / "shared" / "data"
 SPLITS = ("dev", "test", "l1000")
 MIF, P5, EBF = (parse_measure(name) for name in ("MiF", "P@5", "EBF"))
-PARTS = ("lessons", "ablation", "costs", "tibkat", "report")
+PARTS = ("candidates", "ablation", "costs", "tibkat", "report")
 AUTOENCODER_MINUTES = 14.0
 
+# The reranker's signals, without and with the linear scorer.
+AVAILABLE = {
+    "lazy": tuple(name for name in SIGNALS.names() if name != "linear"),
+    "linear": tuple(SIGNALS.names()),
+}
 BASE = ("votes", "frequency", "document")
-# Each step adds to the one before; the second value is the set of features it is read from.
+# Each step adds signals to the one before; the last value is the set of candidates it uses.
 STEPS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("votes of 80 neighbours", BASE, "lazy"),
     ("+ named in the text", (*BASE, "named"), "lazy"),
@@ -58,8 +62,8 @@ STEPS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("+ words of the text", (*BASE, "named", "naming rate", "words"), "lazy"),
     ("+ headings that go together", (*BASE, "named", "naming rate", "words", "related"), "lazy"),
     ("+ hierarchy", (*BASE, "named", "naming rate", "words", "related", "hierarchy"), "lazy"),
-    ("+ label autoencoder", tuple(g for g in GROUPS if g != "linear"), "lazy"),
-    ("+ linear scorer", tuple(GROUPS), "linear"),
+    ("+ label autoencoder", AVAILABLE["lazy"], "lazy"),
+    ("+ linear scorer", AVAILABLE["linear"], "linear"),
 )
 
 
@@ -81,74 +85,77 @@ def say(text: str) -> None:
     print(f"{time.strftime('%H:%M:%S')} {text}", flush=True)
 
 
-class Stages:
-    """Says when a stage begins."""
+class Stages(TrainingObserver):
+    """Prints when a stage begins."""
 
     def __init__(self) -> None:
         self._last = ""
 
-    def __call__(self, stage: str, _: int, total: int) -> None:
-        if stage != self._last:
-            self._last = stage
-            say(f"{stage} ({total:,})")
+    def stage(self, name: str, done: int, total: int) -> None:  # noqa: ARG002
+        if name != self._last:
+            self._last = name
+            say(f"{name} ({total:,})")
 
 
-def find_lessons(work: Path) -> None:
-    """The candidates of documents taken out and of every split, with and without `linear`."""
+def collect_candidates(work: Path) -> None:
+    """The candidates of held-out documents and of every split, with and without `linear`."""
     make_collection(work / "mesh47k")
     with Indexer.open(work / "mesh47k") as indexer:
-        settings = LearningSettings()
-        try:
-            indexer.model_digest()
-        except ModelNotFoundError:
+        models, settings = indexer.runtime.models, RerankTrainingSettings()
+        views = indexer.runtime.views()
+        held_out = settings.held_out(views.snapshot)
+        if not models.has(LabelModel):
             training = replace(
                 TrainingSettings.from_config(indexer.config), minutes=AUTOENCODER_MINUTES
             )
-            indexer.train(training, held_out=settings.held_out(indexer.collection))
-        label_ae = LabelAe(indexer.collection, DECODING)
-        if label_ae.model.info.data.get("left_out") is None:
-            raise SystemExit("the label autoencoder has seen what is to be learned from")
+            indexer.train_label_ae(training, held_out=held_out)
+        if models.get(LabelModel).info.data.get("left_out") is None:
+            raise SystemExit("the label autoencoder was trained on the held-out documents")
         for name in ("linear", "lazy"):
             if (work / f"{name}-l1000.npz").exists():
                 continue
-            learner = Learner(
-                indexer.collection,
-                indexer.search(),
+            trainer = RerankTrainer(
+                views,
+                models,
+                indexer.runtime.indexes.search(views),
                 replace(settings, linear=name == "linear"),
-                settings.held_out(indexer.collection),
-                label_ae=label_ae,
-                progress=Stages(),
+                held_out,
+                has_autoencoder=True,
+                progress=Stages().stage,
             )
-            (lesson,), world = learner.study()
-            save_lesson(work / f"{name}-train.npz", lesson)
+            (candidates,), knowledge = trainer.collect()
+            save_candidates(work / f"{name}-train.npz", candidates)
             for split in SPLITS:
-                save_lesson(work / f"{name}-{split}.npz", learner.examine(world, corpus(split)))
+                given = trainer.given_candidates(knowledge, corpus(split))
+                save_candidates(work / f"{name}-{split}.npz", given)
 
 
-def save_lesson(path: Path, lesson: Lesson) -> None:
-    pairs = lesson.pairs
+def save_candidates(path: Path, candidates: LabelledCandidates) -> None:
+    pairs = candidates.pairs
     np.savez(
         path,
         keys=pairs.keys,
         shape=np.array((pairs.count, pairs.width)),
-        features=lesson.features,
-        right=lesson.right,
-        gold=lesson.gold,
+        features=candidates.features,
+        right=candidates.right,
+        gold=candidates.gold,
     )
 
 
-def load_lesson(path: Path) -> Lesson:
+def load_candidates(path: Path) -> LabelledCandidates:
     with np.load(path) as arrays:
         count, width = arrays["shape"].tolist()
-        return Lesson(
+        return LabelledCandidates(
             Pairs(arrays["keys"], count, width), arrays["features"], arrays["right"], arrays["gold"]
         )
 
 
-def restricted(lesson: Lesson, available: Sequence[str], groups: Sequence[str]) -> Lesson:
+def restricted(
+    candidates: LabelledCandidates, available: Sequence[str], groups: Sequence[str]
+) -> LabelledCandidates:
     """The candidates that some groups bring, with the features of these groups."""
     names = feature_names(available)
-    column = {name: lesson.features[:, place] for place, name in enumerate(names)}
+    column = {name: candidates.features[:, place] for place, name in enumerate(names)}
     kept = (column["first"] < 8) | ((column["vote_rank"] < 60) & (column["close4"] > 0))
     if "named" in groups:
         kept |= column["named_first"] >= 0
@@ -158,12 +165,14 @@ def restricted(lesson: Lesson, available: Sequence[str], groups: Sequence[str]) 
         kept |= (column["margin_rank"] < 50) & (column["margin"] > -3)
     wanted = set(feature_names(groups))
     places = [place for place, name in enumerate(names) if name in wanted]
-    pairs = Pairs(lesson.pairs.keys[kept], lesson.pairs.count, lesson.pairs.width)
-    return Lesson(pairs, lesson.features[np.ix_(kept, places)], lesson.right[kept], lesson.gold)
+    pairs = Pairs(candidates.pairs.keys[kept], candidates.pairs.count, candidates.pairs.width)
+    return LabelledCandidates(
+        pairs, candidates.features[np.ix_(kept, places)], candidates.right[kept], candidates.gold
+    )
 
 
-def ranking(lesson: Lesson, scores: Any) -> Ranking:
-    pairs = lesson.pairs
+def ranking(candidates: LabelledCandidates, scores: Any) -> Ranking:
+    pairs = candidates.pairs
     order = np.lexsort((-scores, pairs.documents))
     return Ranking.from_pairs(
         pairs.documents[order], pairs.columns[order], scores[order], pairs.count
@@ -175,7 +184,7 @@ class Step:
     """How one step of the ablation does."""
 
     name: str
-    learned_from: str
+    trained_on: str
     features: int
     values: dict[str, dict[str, float]]
 
@@ -200,92 +209,90 @@ class Gold:
 
 def ablate(work: Path) -> None:
     gold = Gold(work)
-    lessons = {
-        (kind, split): load_lesson(work / f"{kind}-{split}.npz")
+    all_candidates = {
+        (kind, split): load_candidates(work / f"{kind}-{split}.npz")
         for kind in ("lazy", "linear")
         for split in ("train", *SPLITS)
     }
-    available = {
-        "lazy": tuple(group for group in GROUPS if group != "linear"),
-        "linear": tuple(GROUPS),
-    }
-    rows = [(name, groups, kind, "taken out") for name, groups, kind in STEPS]
-    rows += [(name, groups, kind, "taken out, dev") for name, groups, kind in STEPS[-2:]]
+    rows = [(name, groups, kind, "held out") for name, groups, kind in STEPS]
+    rows += [(name, groups, kind, "held out, dev") for name, groups, kind in STEPS[-2:]]
     rows += [(name, groups, kind, "dev") for name, groups, kind in STEPS[-2:]]
     found: list[Step] = []
     before: dict[str, Evaluation] = {}
     thresholds: dict[str, float] = {}
     for name, groups, kind, source in rows:
         mine = {
-            split: restricted(lessons[kind, split], available[kind], groups)
+            split: restricted(all_candidates[kind, split], AVAILABLE[kind], groups)
             for split in ("train", *SPLITS)
         }
-        shown = {"taken out": ("train",), "dev": ("dev",)}.get(source, ("train", "dev"))
+        shown = {"held out": ("train",), "dev": ("dev",)}.get(source, ("train", "dev"))
         ranker = fit_ranker(
             np.concatenate([mine[split].features for split in shown]),
             np.concatenate([mine[split].right for split in shown]),
             feature_names(groups),
-            rounds=LearningSettings().rounds,
+            rounds=RerankTrainingSettings().rounds,
             seed=0,
         )
         scores = {split: ranker.scores(mine[split].features) for split in SPLITS}
         step = Step(name, source, len(feature_names(groups)), {})
-        # Chosen on dev; where dev was learned from, the choice without it is kept.
+        # Chosen on dev; where dev was trained on, the choice without it is kept.
         if "dev" not in shown:
             _, thresholds[kind] = best_threshold(mine["dev"], scores["dev"])
         threshold = thresholds[kind]
         for split in SPLITS:
-            lesson = mine[split]
-            ranked = ranking(lesson, scores[split])
+            candidates = mine[split]
+            ranked = ranking(candidates, scores[split])
             evaluation = gold.evaluation(split, ranked, cut(ranked, None, threshold))
             bands = evaluate_bands(evaluation, [MIF])
             values = {
-                "candidates": len(lesson.pairs) / lesson.pairs.count,
-                "recall": float(lesson.right.sum() / lesson.gold.sum()),
+                "candidates": len(candidates.pairs) / candidates.pairs.count,
+                "recall": float(candidates.right.sum() / candidates.gold.sum()),
                 "MiF": MIF.value(evaluation),
                 "P@5": P5.value(evaluation),
                 "EBF": EBF.value(evaluation),
                 **{band: bands[band]["MiF"] for band in bands},
             }
-            if split in before and source == "taken out":
+            if split in before and source == "held out":
                 values["p"] = paired_test(MIF, evaluation, before[split]).p_value
-            if source == "taken out":
+            if source == "held out":
                 before[split] = evaluation
             step.values[split] = values
-        if name == STEPS[-2][0] and source == "taken out":
+        if name == STEPS[-2][0] and source == "held out":
             step.values["calibration"] = calibration(mine, scores, gold)
         found.append(step)
         say(f"{name} ({source}): " + ", ".join(f"{s} {step.values[s]['MiF']:.4f}" for s in SPLITS))
         (work / "ablation.json").write_text(json.dumps([asdict(one) for one in found], indent=1))
 
 
-def calibration(mine: dict[str, Lesson], scores: dict[str, Any], gold: Gold) -> dict[str, float]:
+def calibration(
+    mine: dict[str, LabelledCandidates], scores: dict[str, Any], gold: Gold
+) -> dict[str, float]:
     """Calibrated on dev: the error on the other splits, and what the expected-F cut brings."""
     dev = mine["dev"]
     missed = float((dev.gold.sum() - dev.right.sum()) / dev.pairs.count)
     made = calibrate(scores["dev"], dev.right, missed=missed, documents=dev.pairs.count, error=0.0)
     found = {}
     for split in ("test", "l1000"):
-        lesson, calibrated = mine[split], made.scores(scores[split])
-        found[f"error {split}"] = calibration_error(calibrated, lesson.right)
-        ranked = ranking(lesson, calibrated)
+        candidates, calibrated = mine[split], made.scores(scores[split])
+        found[f"error {split}"] = calibration_error(calibrated, candidates.right)
+        ranked = ranking(candidates, calibrated)
         counts = expected_f_counts(ranked.scores, ranked.starts, missed)
         evaluation = gold.evaluation(split, ranked, cut(ranked, counts))
         found[f"expected-f MiF {split}"] = MIF.value(evaluation)
         found[f"expected-f EBF {split}"] = EBF.value(evaluation)
         for target in (0.9, 0.5):
             above = calibrated >= made.threshold(target)
-            found[f"precision at {target} {split}"] = float(lesson.right[above].mean())
+            found[f"precision at {target} {split}"] = float(candidates.right[above].mean())
             found[f"recall at {target} {split}"] = float(
-                lesson.right[above].sum() / lesson.gold.sum()
+                candidates.right[above].sum() / candidates.gold.sum()
             )
     return found
 
 
 def train_once(folder: Path, linear: bool) -> dict[str, Any]:
     with Indexer.open(folder) as indexer:
-        settings = replace(LearningSettings(), linear=linear)
-        report = indexer.train_reranker((), settings, progress=Stages())
+        settings = replace(RerankTrainingSettings(), linear=linear)
+        report = indexer.train_reranker((), settings, observer=Stages())
         size = sum(path.stat().st_size for path in report.folder.iterdir())
         return {**report.info.training, "MiF": report.score, "votes": report.votes, "bytes": size}
 
@@ -346,8 +353,8 @@ def tibkat(work: Path) -> None:
         for name in ("lazy", "linear"):
             update_config(folder / CONFIG_NAME, {"rerank": {"threshold": 0.3}})
             with Indexer.open(folder) as indexer:
-                settings = replace(LearningSettings(), linear=name == "linear")
-                report = indexer.train_reranker(split["dev"], settings, progress=Stages())
+                settings = replace(RerankTrainingSettings(), linear=name == "linear")
+                report = indexer.train_reranker(split["dev"], settings, observer=Stages())
                 rerank = Settings.from_config(indexer.config, "rerank")
                 trials = indexer.tune(split["dev"], MIF, method="knn")
                 (knn, voted) = indexer.compare(
@@ -400,8 +407,8 @@ def _ablation(steps: list[dict[str, Any]]) -> list[str]:
     lines = [
         "## mesh47k",
         "",
-        "Learned from 6,000 documents that were taken out of the collection and of every statistic "
-        "(and, where said, from dev); the threshold is chosen on dev. head, torso and tail are MiF "
+        "Trained on 6,000 documents that were held out of the collection and of every statistic "
+        "(and, where said, on dev); the threshold is chosen on dev. head, torso and tail are MiF "
         "of headings with 1,000 and more, 100 to 999, and fewer documents; p compares MiF with the "
         "line above (paired randomisation test).",
     ]
@@ -410,17 +417,17 @@ def _ablation(steps: list[dict[str, Any]]) -> list[str]:
             "",
             f"### {split}",
             "",
-            "| learned from | features of | candidates | recall | MiF | P@5 | EBF | head | torso "
+            "| trained on | features of | candidates | recall | MiF | P@5 | EBF | head | torso "
             "| tail | p |",
             "|---|---|---|---|---|---|---|---|---|---|---|",
         ]
         for step in steps:
-            if split == "dev" and "dev" in step["learned_from"]:
+            if split == "dev" and "dev" in step["trained_on"]:
                 continue
             values = step["values"][split]
             p = f"{values['p']:.3f}" if "p" in values else ""
             lines.append(
-                f"| {step['learned_from']} | {step['name']} | {values['candidates']:.0f} | "
+                f"| {step['trained_on']} | {step['name']} | {values['candidates']:.0f} | "
                 f"{values['recall']:.3f} | {values['MiF']:.4f} | {values['P@5']:.4f} | "
                 f"{values['EBF']:.4f} | {values['head']:.3f} | {values['torso']:.3f} | "
                 f"{values['tail']:.3f} | {p} |"
@@ -450,7 +457,7 @@ def _costs(found: dict[str, Any]) -> list[str]:
         "Without the label autoencoder, whose training comes before it. Seconds are of a shared "
         "machine; CPU-seconds tell more.",
         "",
-        "| | CPU-seconds to learn | seconds | peak MB | folder MB | documents per CPU-second |",
+        "| | CPU-seconds to train | seconds | peak MB | folder MB | documents per CPU-second |",
         "|---|---|---|---|---|---|",
     ]
     for name, title in (("lazy", "without linear scorer"), ("linear", "with it")):
@@ -496,7 +503,7 @@ def main() -> None:
     asked = parser.parse_args()
     asked.work.mkdir(parents=True, exist_ok=True)
     work = {
-        "lessons": find_lessons,
+        "candidates": collect_candidates,
         "ablation": ablate,
         "costs": cost,
         "tibkat": tibkat,

@@ -8,18 +8,42 @@ from typing import TYPE_CHECKING
 from labelkin._version import __version__
 
 if TYPE_CHECKING:
+    from labelkin.autoencoder.training_settings import TrainingSettings
     from labelkin.corpus import Document, read_corpus
     from labelkin.exceptions import LabelkinError
-    from labelkin.indexer import Indexer
+    from labelkin.indexer import Answer, Indexer
     from labelkin.neighbours import Neighbours
+    from labelkin.neighbours.neighbour import Neighbour
+    from labelkin.rerank.settings import RerankTrainingSettings
+    from labelkin.rerank.signal import Signal
+    from labelkin.scoring.method import Method
+    from labelkin.scoring.queries import Queries
+    from labelkin.scoring.ranking import Ranking
+    from labelkin.scoring.settings import Settings
+    from labelkin.scoring.suggestion import Suggestion
+    from labelkin.store.config import Section
+    from labelkin.training import TrainingObserver, TrainingReport
     from labelkin.vocab import Concept, Vocabulary, read_vocabulary
 
 __all__ = [
+    "Answer",
     "Concept",
     "Document",
     "Indexer",
     "LabelkinError",
+    "Method",
+    "Neighbour",
     "Neighbours",
+    "Queries",
+    "Ranking",
+    "RerankTrainingSettings",
+    "Section",
+    "Settings",
+    "Signal",
+    "Suggestion",
+    "TrainingObserver",
+    "TrainingReport",
+    "TrainingSettings",
     "Vocabulary",
     "__version__",
     "read_corpus",
@@ -29,11 +53,24 @@ __all__ = [
 # Names are imported when they are first used, so that `import labelkin` and
 # `labelkin --help` stay fast.
 _HOMES = {
+    "Answer": "labelkin.indexer",
     "Concept": "labelkin.vocab",
     "Document": "labelkin.corpus",
     "Indexer": "labelkin.indexer",
     "LabelkinError": "labelkin.exceptions",
+    "Method": "labelkin.scoring.method",
+    "Neighbour": "labelkin.neighbours.neighbour",
     "Neighbours": "labelkin.neighbours",
+    "Queries": "labelkin.scoring.queries",
+    "Ranking": "labelkin.scoring.ranking",
+    "RerankTrainingSettings": "labelkin.rerank.settings",
+    "Section": "labelkin.store.config",
+    "Settings": "labelkin.scoring.settings",
+    "Signal": "labelkin.rerank.signal",
+    "Suggestion": "labelkin.scoring.suggestion",
+    "TrainingObserver": "labelkin.training",
+    "TrainingReport": "labelkin.training",
+    "TrainingSettings": "labelkin.autoencoder.training_settings",
     "Vocabulary": "labelkin.vocab",
     "read_corpus": "labelkin.corpus",
     "read_vocabulary": "labelkin.vocab",
@@ -44,3 +81,7 @@ def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'labelkin' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,49 +14,66 @@ import numpy.typing as npt
 from labelkin.closing import Closing
 from labelkin.corpus.document import Deletion, Document
 from labelkin.corpus.language import normalise_language
-from labelkin.exceptions import CollectionReadOnlyError, ConfigError, VocabularyError
-from labelkin.neighbours import Neighbours, NeighbourSearch, open_search
-from labelkin.neighbours.search import BuildProgress
+from labelkin.exceptions import ConfigError, VocabularyError
+from labelkin.neighbours import Neighbours, NeighbourSearch
+from labelkin.neighbours.neighbour import Neighbour, describe
 from labelkin.neighbours.term_index import indexed_kinds
 from labelkin.neighbours.vector_index import indexed_encoders
-from labelkin.scoring.methods import Method, make_method, method_digest, usable_methods
+from labelkin.runtime import Runtime
+from labelkin.scoring.methods import METHODS, usable_methods
 from labelkin.scoring.queries import Queries
 from labelkin.scoring.ranking import Ranking
 from labelkin.scoring.settings import Settings
 from labelkin.scoring.suggestion import Suggestion, fold_broader, fold_broader_labels
-from labelkin.store.collection import Collection, Generation
+from labelkin.store.collection import Collection
 from labelkin.store.config import CollectionSection, Config, LabelsSection
+from labelkin.store.derived import BuildProgress
 from labelkin.store.info import CollectionInfo, collection_info
+from labelkin.store.manifest import is_collection
 from labelkin.store.reports import AddReport, RemoveReport
+from labelkin.store.snapshot import Snapshot
 from labelkin.store.writer import Progress, add_documents, remove_documents
 from labelkin.vocab.concept import Concept
 from labelkin.vocab.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from labelkin.autoencoder.fitting import TrainingReport
-    from labelkin.autoencoder.training import Watcher
+    from labelkin.autoencoder.fitting import AutoencoderReport
     from labelkin.autoencoder.training_settings import TrainingSettings
     from labelkin.evaluate import Evaluation, Measure
     from labelkin.evaluate.comparison import Comparison
     from labelkin.evaluate.sweep import Trial
-    from labelkin.rerank.fitting import LearningReport
-    from labelkin.rerank.settings import LearningSettings
-    from labelkin.scoring.settings import MethodName
+    from labelkin.rerank.fitting import RerankReport
+    from labelkin.rerank.settings import RerankTrainingSettings
     from labelkin.store.held_out import HeldOut
+    from labelkin.training import TrainingObserver, TrainingReport
+
+
+# An `add` of more documents drops the current state, so that SQLite's log can shrink.
+_MANY = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Suggestions for some documents, and the generation of the collection they come from."""
+
+    generation: int
+    suggestions: list[list[Suggestion]]
 
 
 class Indexer(Closing):
-    """A collection that one can fill, look into and, step by step, learn from.
+    """A collection that can be filled, searched, trained and asked for headings.
+
+    An open `Indexer` can be shared between threads. Every call answers from one
+    state of the collection; a thread's own writes are part of its next call.
 
     >>> with Indexer.create("news", vocabulary) as indexer:
     ...     indexer.add(read_corpus("indexed.jsonl"))
-    ...     indexer.info().documents
+    ...     indexer.suggest([Document("new", "A title", "A text")])
     """
 
-    def __init__(self, collection: Collection) -> None:
+    def __init__(self, collection: Collection, *, follow: bool = False) -> None:
         self.collection = collection
-        self._searches: dict[str, NeighbourSearch] = {}
-        self._methods: dict[Settings, tuple[tuple[Generation, str], Method]] = {}
+        self.runtime = Runtime(collection, follow=follow)
 
     @classmethod
     def create(
@@ -66,43 +83,77 @@ class Indexer(Closing):
         *,
         name: str = "",
         language: str = "auto",
+        follow: bool = False,
     ) -> Indexer:
         """A new collection at `path`.
 
         Without a vocabulary, the labels found in documents become it.
         `language` is that of documents that do not state their own; "auto"
-        detects it from each text.
+        detects it from each text. `follow` is explained at `open`.
         """
         code = language if language == "auto" else normalise_language(language)
         if code is None:
-            raise ConfigError(f"{language!r} is no language code; give one such as 'en', or 'auto'")
+            raise ConfigError(
+                f"{language!r} is not a language code; give one such as 'en', or 'auto'"
+            )
         config = Config(
             collection=CollectionSection(name=name, language=code),
             labels=LabelsSection(unknown="keep" if vocabulary is None else "report"),
         )
-        return cls(Collection.create(Path(path), vocabulary or Vocabulary(), config))
+        collection = Collection.create(Path(path), vocabulary or Vocabulary(), config)
+        return cls(collection, follow=follow)
 
     @classmethod
-    def open(cls, path: str | Path, *, read_only: bool = False) -> Indexer:
-        """An existing collection; one on a read-only disk can be read and searched."""
-        return cls(Collection(Path(path), read_only=read_only))
+    def open(cls, path: str | Path, *, read_only: bool = False, follow: bool = False) -> Indexer:
+        """An existing collection; one on a read-only disk can be read and searched.
+
+        `follow` starts a background thread that brings the indexes up to date
+        after every change, so that requests need not wait for it: right for a
+        process that runs for long. Without it each call looks for changes.
+        """
+        return cls(Collection(Path(path), read_only=read_only), follow=follow)
+
+    @classmethod
+    def open_or_create(
+        cls,
+        path: str | Path,
+        vocabulary: Vocabulary | None = None,
+        *,
+        name: str = "",
+        language: str = "auto",
+        follow: bool = False,
+    ) -> Indexer:
+        """The collection at `path`, created if there is none; the rest as in `create`."""
+        if is_collection(Path(path)):
+            return cls.open(path, follow=follow)
+        return cls.create(path, vocabulary, name=name, language=language, follow=follow)
 
     def close(self) -> None:
-        """Let go of the collection's files."""
-        for search in self._searches.values():
-            search.close()
-        self._searches.clear()
-        self.collection.close()
+        """Close all files, models and threads."""
+        self.runtime.close()
+
+    def warm_up(self, methods: Iterable[str] | None = None) -> list[str]:
+        """Load what requests with these methods need (default: the collection's); their names."""
+        names = [self.config.suggest.method] if methods is None else list(methods)
+        text = next(iter(self.documents()), Document("", "warm up"))
+        query = Document("", text.title, text.body, language=text.language)
+        for name in names:
+            self.suggest([query], settings=Settings.from_config(self.config, name), explain=True)
+        return names
 
     @property
     def config(self) -> Config:
-        """The settings in labelkin.toml."""
+        """The settings in labelkin.toml, as the file has them now."""
         return self.collection.config
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The concepts that documents can be labelled with."""
+        """The concepts that documents can be labelled with. Do not change it."""
         return self.collection.vocabulary
+
+    def snapshot(self) -> Snapshot:
+        """The current state, unaffected by later writes."""
+        return self.runtime.views(needs_index=False).snapshot
 
     def add(
         self,
@@ -111,17 +162,30 @@ class Indexer(Closing):
         keep_unknown: bool | None = None,
         progress: Progress | None = None,
     ) -> AddReport:
-        """Store documents, a corpus from `read_corpus` for one; known ids are replaced.
+        """Store documents, for example a corpus from `read_corpus`; known ids are replaced.
 
         `progress` is called after each stored batch with the report so far.
         """
-        return add_documents(
-            self.collection, documents, keep_unknown=keep_unknown, progress=progress
-        )
+
+        def report(so_far: AddReport) -> None:
+            if so_far.documents > _MANY:
+                self.runtime.forget()
+            if progress is not None:
+                progress(so_far)
+
+        try:
+            return add_documents(
+                self.collection, documents, keep_unknown=keep_unknown, progress=report
+            )
+        finally:
+            self.runtime.wrote()
 
     def remove(self, identifiers: Iterable[str]) -> RemoveReport:
-        """Take documents out by their ids."""
-        return remove_documents(self.collection, identifiers)
+        """Remove documents by their ids."""
+        try:
+            return remove_documents(self.collection, identifiers)
+        finally:
+            self.runtime.wrote()
 
     def document(self, identifier: str) -> Document | None:
         """The document with this id."""
@@ -133,9 +197,9 @@ class Indexer(Closing):
 
     def info(self) -> CollectionInfo:
         """Counts over documents, labels, languages and files."""
-        found = collection_info(self.collection)
+        info = collection_info(self.collection)
         indexes = [*indexed_kinds(self.collection), *indexed_encoders(self.collection)]
-        return replace(found, indexes=indexes)
+        return replace(info, indexes=indexes)
 
     def build(
         self,
@@ -146,14 +210,12 @@ class Indexer(Closing):
     ) -> int:
         """Bring the index up to date; the number of documents that were new to it.
 
-        Searching does so by itself; this is for doing it at a time of one's choice.
-        `relearn` has `lsa` learn from the collection as it is now. `progress`
-        hears how many rows are done, of how many.
+        Searching does so by itself. `relearn` fits `lsa` to the collection as
+        it is now. `progress` is called with the rows done and the total.
         """
-        search = self.search(representation)
-        if relearn:
-            search.relearn()
-        return search.build(progress)
+        return self.runtime.indexes.build(
+            self.collection.snapshot(), representation, relearn=relearn, progress=progress
+        )
 
     def neighbours(
         self,
@@ -161,30 +223,72 @@ class Indexer(Closing):
         k: int | None = None,
         *,
         representation: str | None = None,
-        store_terms: bool = False,
-    ) -> Neighbours:
+        terms: int = 0,
+    ) -> list[list[Neighbour]]:
         """The `k` most similar labelled documents of each (default: as labelkin.toml says).
 
-        A document that is in the collection is never its own neighbour.
-        `store_terms` keeps the terms of the texts on disk for the next time.
+        A document that is in the collection is never its own neighbour. `terms`
+        is the number of shared terms to list for each.
         """
-        return self.search(representation).search(documents, k, store_terms=store_terms)
 
-    def queries(
+        def work() -> list[list[Neighbour]]:
+            search = self.search(representation)
+            near = search.search(search.texts(documents), k)
+            return describe(search, documents, near, terms)
+
+        return self.runtime.retried(work)
+
+    def neighbour_arrays(
         self,
         documents: Sequence[Document],
         k: int | None = None,
         *,
         representation: str | None = None,
         store_terms: bool = False,
+    ) -> Neighbours:
+        """As `neighbours`, as arrays of rows and scores that can be saved and reused.
+
+        `store_terms` keeps the terms of the texts on disk for the next time.
+        """
+
+        def work() -> Neighbours:
+            search = self.search(representation)
+            return search.search(search.texts(documents, store_terms=store_terms), k)
+
+        return self.runtime.retried(work)
+
+    def search(self, representation: str | None = None) -> NeighbourSearch:
+        """The search of the current state by a representation."""
+        views = self.runtime.views(representation)
+        return self.runtime.indexes.search(views, representation)
+
+    def queries(
+        self,
+        documents: Sequence[Document],
+        k: int = 0,
+        *,
+        representation: str | None = None,
+        neighbours: Neighbours | None = None,
+        store_terms: bool = False,
     ) -> Queries:
-        """Documents with their neighbours, as methods take them; with none where `k` is 0."""
-        if k == 0:
-            return Queries.alone(documents)
-        found = self.neighbours(
-            documents, k, representation=representation, store_terms=store_terms
+        """Documents as methods take them, with at least `k` neighbours found.
+
+        `neighbours` are those found before, for the same documents.
+        """
+        needs_index = k > 0 and neighbours is None
+        views = self.runtime.views(representation, needs_index=needs_index)
+        queries = Queries(
+            views,
+            self.runtime.models,
+            documents,
+            self.runtime.indexes.context.cache,
+            self.runtime.indexes.search(views, representation) if needs_index else None,
+            neighbours=neighbours,
+            store_terms=store_terms,
         )
-        return Queries(documents, found)
+        if needs_index:
+            queries.neighbours(k)
+        return queries
 
     def suggest(
         self,
@@ -193,15 +297,75 @@ class Indexer(Closing):
         settings: Settings | None = None,
         representation: str | None = None,
         fold: bool = False,
+        explain: bool = False,
     ) -> list[list[Suggestion]]:
         """Headings for each document, best first, with the evidence for them.
 
         `settings` are labelkin.toml's by default; `fold` drops headings that a
-        narrower one among them implies.
+        narrower one among them implies; `explain` adds the weights of the
+        signals of reranked headings, which take longer to compute.
         """
-        method, found = self._method_and_queries(documents, settings, representation)
-        given = method.suggestions(found, method.cut(found, method.rank(found)))
-        return [fold_broader(one, self.vocabulary) for one in given] if fold else given
+        return self.answer(
+            documents,
+            settings=settings,
+            representation=representation,
+            fold=fold,
+            explain=explain,
+        ).suggestions
+
+    def answer(
+        self,
+        documents: Sequence[Document],
+        *,
+        settings: Settings | None = None,
+        representation: str | None = None,
+        fold: bool = False,
+        explain: bool = False,
+    ) -> Answer:
+        """As `suggest`, with the generation that the suggestions come from."""
+        chosen = settings or Settings.from_config(self.config)
+
+        def work() -> Answer:
+            queries = self.queries(documents, chosen.k, representation=representation)
+            method = chosen.implementation
+            given = method.cut(queries, method.rank(queries, chosen), chosen)
+            suggestions = method.explain(queries, given, chosen, signals=explain)
+            if fold:
+                vocabulary = queries.snapshot.vocabulary
+                suggestions = [fold_broader(one, vocabulary) for one in suggestions]
+            return Answer(queries.snapshot.generation().number, suggestions)
+
+        return self.runtime.retried(work)
+
+    def explain(
+        self,
+        document: Document,
+        headings: Sequence[str],
+        *,
+        settings: Settings | None = None,
+        representation: str | None = None,
+    ) -> list[Suggestion]:
+        """Why some headings (ids or names) are or are not suggested for a document.
+
+        Headings that the method does not rank at all are left out.
+        """
+        chosen = settings or Settings.from_config(self.config)
+
+        def work() -> list[Suggestion]:
+            queries = self.queries([document], chosen.k, representation=representation)
+            vocabulary = queries.snapshot.vocabulary
+            wanted = [vocabulary.column(vocabulary.find(heading).id) for heading in headings]
+            method = chosen.implementation
+            ranking = method.rank(queries, chosen)
+            ranks = {int(column): int(rank) for rank, column in enumerate(ranking.columns, 1)}
+            given = ranking.kept(np.isin(ranking.columns, wanted))
+            (suggestions,) = method.explain(queries, given, chosen, signals=True)
+            return [
+                replace(suggestion, rank=ranks[vocabulary.column(suggestion.concept.id)])
+                for suggestion in suggestions
+            ]
+
+        return self.runtime.retried(work)
 
     def labels(
         self,
@@ -212,29 +376,62 @@ class Indexer(Closing):
         fold: bool = False,
     ) -> Ranking:
         """As `suggest`, for many documents: columns and scores only, without the evidence."""
-        method, found = self._method_and_queries(documents, settings, representation)
-        given = method.cut(found, method.rank(found))
-        return fold_broader_labels(given, self.vocabulary) if fold else given
+        chosen = settings or Settings.from_config(self.config)
 
-    def method(self, settings: Settings | None = None) -> Method:
-        """A method for the collection and the model as they are now, kept while nothing changes."""
-        wanted = settings or Settings.from_config(self.config)
-        model = self.model_digest(wanted.method) if wanted.learned else ""
-        state = (self.collection.generation(), model)
-        known = self._methods.get(wanted)
-        if known is None or known[0] != state:
-            known = self._methods[wanted] = (state, make_method(self.collection, wanted))
-        return known[1]
+        def work() -> Ranking:
+            queries = self.queries(documents, chosen.k, representation=representation)
+            method = chosen.implementation
+            given = method.cut(queries, method.rank(queries, chosen), chosen)
+            return fold_broader_labels(given, queries.snapshot.vocabulary) if fold else given
 
-    def _method_and_queries(
-        self, documents: Sequence[Document], settings: Settings | None, representation: str | None
-    ) -> tuple[Method, Queries]:
-        # Neighbours first: the method must know whoever they are.
-        wanted = settings or Settings.from_config(self.config)
-        found = self.queries(documents, wanted.k, representation=representation)
-        return self.method(wanted), found
+        return self.runtime.retried(work)
 
     def train(
+        self,
+        *,
+        label_ae: TrainingSettings | bool = True,
+        rerank: RerankTrainingSettings | bool = True,
+        documents: Sequence[Document] = (),
+        start_from: str | Path | None = None,
+        resume: bool = False,
+        representation: str | None = None,
+        observer: TrainingObserver | None = None,
+    ) -> TrainingReport:
+        """Train label autoencoder and reranker, as `labelkin train` does.
+
+        `label_ae` and `rerank` are settings, True for those of labelkin.toml,
+        or False to train the other one only. The reranker is also trained on
+        `documents`, which have labels and are not in the collection.
+        `start_from` is a model folder or a collection to start the autoencoder
+        from. A model whose extra is not installed is skipped and reported.
+        `rerank` becomes the collection's method if it does better than votes
+        on held-out documents.
+        """
+        from labelkin.autoencoder.training_settings import TrainingSettings
+        from labelkin.rerank.settings import RerankTrainingSettings
+        from labelkin.training import Training
+
+        config = self.config
+        if isinstance(label_ae, bool):
+            label_ae_settings = TrainingSettings.from_config(config) if label_ae else None
+        else:
+            label_ae_settings = label_ae
+        if isinstance(rerank, bool):
+            rerank_settings = RerankTrainingSettings.from_config(config) if rerank else None
+        else:
+            rerank_settings = rerank
+        return Training(
+            self.runtime,
+            label_ae_settings,
+            rerank_settings,
+            documents,
+            start_from=None if start_from is None else Path(start_from),
+            resume=resume,
+            representation=representation,
+            observer=observer,
+        ).run()
+
+    def train_label_ae(
         self,
         settings: TrainingSettings | None = None,
         *,
@@ -242,142 +439,83 @@ class Indexer(Closing):
         start_from: str | Path | None = None,
         held_out: HeldOut | None = None,
         resume: bool = False,
-        watcher: Watcher | None = None,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> TrainingReport | None:
-        """Train the label autoencoder; needs the extra `train`.
-
-        `start_from` is a model folder or a collection whose model is to start
-        from, labels matched by concept id; its layers are those of the result.
-        With 0 epochs it is taken over as it is, which needs no extra.
-        `held_out` are documents that a reranker is trained on afterwards, which
-        the autoencoder must not see; a model to start from may have seen them.
-        `watcher` hears how training goes; `progress` how many documents'
-        neighbours have been found before it, of how many. Among several
-        processes (torchrun) only the first gets a report.
-        """
-        from labelkin.autoencoder.fitting import check_training, fit_label_model, take_over_model
-        from labelkin.autoencoder.origin import find_origin
-        from labelkin.autoencoder.training_data import make_training_data
+        observer: TrainingObserver | None = None,
+    ) -> AutoencoderReport | None:
+        """Train the label autoencoder alone; see `labelkin.training.train_label_ae`."""
         from labelkin.autoencoder.training_settings import TrainingSettings
-        from labelkin.neighbours.training import training_neighbours
-        from labelkin.scoring.label_ae import model_folder
-        from labelkin.store.held_out import row_keys
+        from labelkin.training import train_label_ae
 
-        wanted = settings or TrainingSettings.from_config(self.config)
-        collection = self.collection
-        if collection.database.read_only:
-            raise CollectionReadOnlyError(f"{collection.path}: the collection cannot be written to")
-        origin = None
-        with collection.database.snapshot():
-            generation = collection.generation()
-            if start_from is not None:
-                origin = find_origin(Path(start_from), collection.columns_by_id())
-                wanted = origin.shaped(wanted)
-            dropped = collection.tombstones(generation)
-            if held_out is not None:
-                dropped = np.union1d(dropped, held_out.held_out)
-            label_sets = collection.label_sets()
-            data = make_training_data(
-                label_sets,
-                generation.next_column,
-                dropped,
-                held_out=wanted.held_out,
-                min_frequency=wanted.min_frequency,
-                seed=wanted.seed,
-                kept=None if origin is None else origin.known,
-                # Other keys than those of the reranker's held-out documents.
-                keys=row_keys(collection, -1 - wanted.seed, label_sets.rows),
-            )
-        if origin is not None:
-            origin.check(data, self.vocabulary)
-            if wanted.epochs == 0:
-                folder = model_folder(collection)
-                return take_over_model(data, self.vocabulary, wanted, folder, origin)
-        if held_out is not None and origin is None:
-            data = replace(data, left_out=held_out.rule.to_json())
-        check_training(data, wanted, model_folder(collection), resume=resume)
-        if wanted.averages and wanted.averaged_documents:
-            neighbours = training_neighbours(
-                self.search(representation), data, wanted.averaged_documents, wanted.seed, progress
-            )
-            data = replace(data, neighbours=neighbours)
-        return fit_label_model(
-            data,
-            self.vocabulary,
-            wanted,
-            model_folder(collection),
-            origin=origin,
+        settings = settings or TrainingSettings.from_config(self.config)
+        needs_index = bool(settings.epochs and settings.averages)
+        return train_label_ae(
+            self.runtime,
+            self.runtime.views(representation, needs_index=needs_index),
+            settings,
+            start_from=None if start_from is None else Path(start_from),
+            held_out=held_out,
             resume=resume,
-            watcher=watcher,
+            representation=representation,
+            observer=observer,
         )
 
     def train_reranker(
         self,
         documents: Sequence[Document] = (),
-        settings: LearningSettings | None = None,
+        settings: RerankTrainingSettings | None = None,
         *,
         representation: str | None = None,
         held_out: HeldOut | None = None,
-        progress: Callable[[str, int, int], None] | None = None,
-    ) -> LearningReport:
-        """Train the reranker; needs the extra `rerank`.
+        observer: TrainingObserver | None = None,
+    ) -> RerankReport:
+        """Train the reranker alone; see `labelkin.training.train_reranker`."""
+        from labelkin.rerank.settings import RerankTrainingSettings
+        from labelkin.training import train_reranker
 
-        It is trained on documents of the collection that are held out of all
-        statistics, and on `documents` with labels, if given, which new ones
-        should resemble. `held_out` are those that the label autoencoder was
-        trained without; by default they are chosen here. `progress` is called
-        with the name of the stage, the amount done and the total.
-        """
-        from labelkin.rerank.fitting import fit_reranker
-        from labelkin.rerank.settings import LearningSettings
-
-        if self.collection.database.read_only:
-            raise CollectionReadOnlyError(
-                f"{self.collection.path}: the collection cannot be written to"
-            )
-        wanted = settings or LearningSettings.from_config(self.config)
-        return fit_reranker(
-            self.collection, self.search(representation), wanted, documents, held_out, progress
+        return train_reranker(
+            self.runtime,
+            self.runtime.views(representation),
+            settings or RerankTrainingSettings.from_config(self.config),
+            documents,
+            held_out=held_out,
+            representation=representation,
+            observer=observer,
         )
 
-    def adopt_reranker(self, report: LearningReport) -> bool:
-        """Make `rerank` the method of labelkin.toml if it did better than votes; whether it did.
+    def adopt_reranker(self, report: RerankReport) -> bool:
+        """Make `rerank` the method of labelkin.toml if it did better than votes."""
+        from labelkin.training import adopt_reranker
 
-        Its threshold is written down either way.
-        """
-        from labelkin.store.config import CONFIG_NAME, read_config, update_config
+        return adopt_reranker(self.runtime, report)
 
-        is_better = report.score > report.votes
-        changes: dict[str, dict[str, object]] = {"rerank": {"threshold": report.threshold}}
-        if is_better:
-            changes["suggest"] = {"method": "rerank"}
-        path = self.collection.path / CONFIG_NAME
-        update_config(path, changes)
-        self.collection.config = read_config(path)
-        return is_better
-
-    def usable_methods(self) -> list[MethodName]:
+    def usable_methods(self) -> list[str]:
         """The methods that the collection can use: all whose models have been trained."""
-        return usable_methods(self.collection)
+        return usable_methods(self.runtime.models)
+
+    def models_checksum(self, method: str | None = None) -> str:
+        """Changes whenever a model that a method uses is trained again."""
+        return METHODS[method or self.config.suggest.method].models_checksum(self.runtime.models)
 
     def related(self, heading: str, limit: int = 10) -> list[tuple[Concept, float]]:
         """The headings that go together with one, by the label autoencoder, nearest first."""
         from labelkin.autoencoder.model import LabelModel
-        from labelkin.scoring.label_ae import model_folder
 
-        concept = self.vocabulary.find(heading)
-        model = LabelModel(model_folder(self.collection))
+        vocabulary = self.vocabulary
+        concept = vocabulary.find(heading)
+        model = self.runtime.models.get(LabelModel)
         if concept.id not in model.info.labels:
             raise VocabularyError(f"{concept.name()}: the label autoencoder does not know it")
-        near = (
-            (name, value) for name, value in model.related(concept.id) if name in self.vocabulary
-        )
-        return [(self.vocabulary.concept(name), value) for name, value in islice(near, limit)]
+        near = ((name, value) for name, value in model.related(concept.id) if name in vocabulary)
+        return [(vocabulary.concept(name), value) for name, value in islice(near, limit)]
 
-    def model_digest(self, method: MethodName = "label-ae") -> str:
-        """Changes whenever the model that a method uses is trained anew."""
-        return method_digest(self.collection, method)
+    def unknown_labels(self) -> int:
+        """How many labels of the documents the label autoencoder has never seen."""
+        from labelkin.autoencoder.model import LabelModel
+        from labelkin.scoring.label_ae import Decoder
+
+        model = self.runtime.models.get(LabelModel)
+        return self.runtime.retried(
+            lambda: Decoder.at(self.runtime.views(needs_index=False), model).unknown_labels()
+        )
 
     def evaluate(
         self,
@@ -388,11 +526,11 @@ class Indexer(Closing):
     ) -> Evaluation:
         """What would be suggested for documents that have labels, beside those labels.
 
-        Hand it to `labelkin.evaluate.evaluate` for the values of measures. A
+        Pass it to `labelkin.evaluate.evaluate` for the values of measures. A
         document that is in the collection is searched leave-one-out.
         """
-        wanted = settings or Settings.from_config(self.config)
-        (evaluation,) = self.compare(documents, [wanted], representation=representation)
+        chosen = settings or Settings.from_config(self.config)
+        (evaluation,) = self.compare(documents, [chosen], representation=representation)
         return evaluation
 
     def compare(
@@ -403,78 +541,60 @@ class Indexer(Closing):
         representation: str | None = None,
     ) -> list[Evaluation]:
         """As `evaluate`, for several settings over the same neighbours."""
-        k = max(wanted.k for wanted in settings)
-        found = self.queries(documents, k, representation=representation)
-        methods = [self.method(wanted) for wanted in settings]
-        gold = self._gold(documents)
-        evaluations = []
-        for method in methods:
-            ranked = method.rank(found)
-            predicted = method.cut(found, ranked)
-            evaluations.append(replace(gold, predicted=predicted, ranked=ranked))
-        return evaluations
+        from labelkin.evaluate.gold import gold_evaluation
+
+        k = max(one.k for one in settings)
+
+        def work() -> list[Evaluation]:
+            queries = self.queries(documents, k, representation=representation)
+            gold = gold_evaluation(documents, queries.snapshot)
+            evaluations = []
+            for one in settings:
+                ranked = one.implementation.rank(queries, one)
+                predicted = one.implementation.cut(queries, ranked, one)
+                evaluations.append(replace(gold, predicted=predicted, ranked=ranked))
+            return evaluations
+
+        return self.runtime.retried(work)
 
     def label_frequencies(self, labels: int | None = None) -> npt.NDArray[np.integer]:
-        """How many documents carry the label of each column; columns behind the vocabulary's 0."""
-        dropped = self.collection.tombstones(self.collection.generation())
-        width = len(self.vocabulary) if labels is None else labels
-        return self.collection.label_sets().frequencies(width, dropped)
-
-    def _gold(self, documents: Sequence[Document]) -> Evaluation:
-        """What documents should get, and all that measures may want to know."""
-        from labelkin.evaluate import Evaluation
-        from labelkin.evaluate.gold import gold_matrix, hierarchy_of
-
-        gold = gold_matrix(documents, self.vocabulary)
-        labels = gold.shape[1]
-        return Evaluation.unpredicted(
-            gold,
-            training_frequencies=self.label_frequencies(labels),
-            training_documents=self.collection.count(),
-            hierarchy=hierarchy_of(self.vocabulary, labels),
-        )
+        """How many documents carry the label of each column; 0 beyond the vocabulary."""
+        snapshot = self.snapshot()
+        width = snapshot.generation().next_column if labels is None else labels
+        return snapshot.label_sets().frequencies(width, snapshot.tombstones())
 
     def tune(
         self,
         documents: Sequence[Document],
         measure: Measure,
         *,
-        method: MethodName | None = None,
+        method: str | None = None,
         representation: str | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> list[Trial]:
         """How all combinations of a method's settings do, best first.
 
-        Where representations are fused, the way and the weights are chosen
+        If representations are fused, the fusion and the weights are chosen
         first, at the settings of labelkin.toml.
         """
-        from labelkin.evaluate.sweep import KS, sweep, sweep_fusion
-        from labelkin.neighbours.fused_search import FusedSearch
-        from labelkin.neighbours.fusion import fuse
+        from labelkin.evaluate.tuning import tune
 
-        measure.check_goal()
-        settings = Settings.from_config(self.config, method)
-        gold = self._gold(documents)
-        if settings.k == 0:
-            alone = Queries.alone(documents)
-            return sweep(self.method(settings), settings, alone, gold, measure, progress=progress)
-        search = self.search(representation)
-        if not isinstance(search, FusedSearch):
-            found = Queries(documents, search.search(documents, max(KS), store_terms=True))
-            return sweep(self.method(settings), settings, found, gold, measure, progress=progress)
-        parts = search.parts(documents, max(KS), store_terms=True)
-        constant = self.config.fusion.rank_constant
-        scorer = self.method(settings)
-        depth = max(settings.k, self.config.fusion.depth)
-        near = [part.nearest(depth) for part in parts]
-        best = sweep_fusion(scorer, settings, documents, near, gold, measure, constant, progress)[
-            0
-        ].fusion
-        if best is None:
-            return []
-        found = Queries(documents, fuse(parts, max(KS), best.weights, best.method, constant))
-        trials = sweep(scorer, settings, found, gold, measure, progress=progress)
-        return [replace(trial, fusion=best) for trial in trials]
+        return self.runtime.retried(
+            lambda: tune(
+                documents,
+                Settings.from_config(self.config, method),
+                measure,
+                lambda k, neighbours=None: self.queries(
+                    documents,
+                    k,
+                    representation=representation,
+                    neighbours=neighbours,
+                    store_terms=True,
+                ),
+                lambda: self.search(representation),
+                progress,
+            )
+        )
 
     def compare_representations(
         self,
@@ -486,24 +606,12 @@ class Indexer(Closing):
         """How basic k-NN does by each representation and k: the paper's first table."""
         from labelkin.evaluate.comparison import compare_ks
         from labelkin.evaluate.gold import gold_matrix
-        from labelkin.scoring.knn import Knn
-        from labelkin.scoring.settings import ScorerSettings
 
         gold = gold_matrix(documents, self.vocabulary)
         for name in names:
-            found = self.queries(documents, max(ks), representation=name, store_terms=True)
-            knn = Knn(self.collection, ScorerSettings())
-            yield from compare_ks(name, knn, found, gold, measures, ks)
+            queries = self.queries(documents, max(ks), representation=name, store_terms=True)
+            yield from compare_ks(name, queries, gold, measures, ks)
 
-    def search(self, representation: str | None = None) -> NeighbourSearch:
-        """The search by one representation, for more than `neighbours` tells."""
-        name = representation or self.config.representation.name
-        if name not in self._searches:
-            self._searches[name] = open_search(self.collection, name)
-        return self._searches[name]
-
-    def close_search(self, representation: str | None = None) -> None:
-        """Let go of what a search holds in memory; it is opened anew when it is asked for."""
-        search = self._searches.pop(representation or self.config.representation.name, None)
-        if search is not None:
-            search.close()
+    def release(self, representation: str) -> None:
+        """Drop what the search by a representation holds in memory, until it is used again."""
+        self.runtime.release(representation)

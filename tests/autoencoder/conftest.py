@@ -18,5 +18,5 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Indexer]:
     path: Path = tmp_path_factory.mktemp("trained") / "c"
     with Indexer.create(path, Vocabulary(demo_concepts(0)), language="en") as indexer:
         indexer.add(demo_documents(600, 0))
-        indexer.train(QUICK)
+        indexer.train_label_ae(QUICK)
         yield indexer

@@ -3,15 +3,19 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from labelkin import Document, Indexer
-from labelkin.autoencoder.latents import LatentFolder, Latents
-from labelkin.scoring.label_ae import LabelAe, model_folder
-from labelkin.scoring.settings import ScorerSettings
+from labelkin.autoencoder.columns import LabelColumns
+from labelkin.autoencoder.latents import Latents, LatentStore
+from labelkin.autoencoder.model import MODEL_NAME, LabelModel
+from labelkin.scoring.label_ae import Decoder
+
+from .label_data import QUICK
 
 pytest.importorskip("torch", reason="needs the extra `train`")
 
@@ -24,23 +28,34 @@ def indexer(trained: Indexer, tmp_path: Path) -> Iterator[Indexer]:
         yield opened
 
 
-def latent_folder(indexer: Indexer) -> LatentFolder:
-    scorer = LabelAe(indexer.collection, ScorerSettings())
-    return LatentFolder(indexer.collection, scorer.model, scorer.columns)
+@pytest.fixture
+def writes_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write every new vector, however few there are."""
+    monkeypatch.setattr("labelkin.autoencoder.latents._WORTH_WRITING", 1)
+
+
+def folder_of(indexer: Indexer) -> Path:
+    return indexer.collection.path / "models" / MODEL_NAME
+
+
+def model_and_columns(indexer: Indexer) -> tuple[LabelModel, LabelColumns]:
+    model = indexer.runtime.models.get(LabelModel)
+    return model, Decoder(indexer.collection.snapshot(), model).columns
 
 
 def vectors_of(indexer: Indexer) -> Path:
-    (path,) = model_folder(indexer.collection).glob("latents-*.f16")
+    (path,) = folder_of(indexer).glob("latents-*.f16")
     return path
 
 
 def opened(indexer: Indexer) -> Latents:
-    return latent_folder(indexer).open(indexer.collection.label_sets())
+    """The latent vectors of the present state, from a store that has read nothing yet."""
+    return LatentStore(*model_and_columns(indexer)).at(indexer.collection.snapshot())
 
 
 def expected(indexer: Indexer, rows: np.ndarray) -> np.ndarray:
-    scorer = LabelAe(indexer.collection, ScorerSettings())
-    return scorer.model.encode(scorer.columns.matrix(indexer.collection.label_sets(), rows))
+    model, columns = model_and_columns(indexer)
+    return model.encode(columns.matrix(indexer.collection.label_sets(), rows))
 
 
 def new_document(indexer: Indexer, name: str) -> Document:
@@ -55,7 +70,7 @@ def test_they_are_those_of_the_label_sets(indexer):
     assert vectors_of(indexer).stat().st_size == 600 * 16 * 2
 
 
-def test_added_documents_are_appended(indexer):
+def test_added_documents_are_appended(indexer, writes_at_once):
     opened(indexer)
     vectors = vectors_of(indexer)
     before = vectors.read_bytes()
@@ -69,7 +84,40 @@ def test_added_documents_are_appended(indexer):
     np.testing.assert_allclose(found.of(rows), expected(indexer, rows), rtol=1e-2, atol=1e-2)
 
 
-def test_leftovers_of_a_kill_are_written_over(indexer):
+def test_a_few_new_documents_are_encoded_but_not_written(indexer):
+    opened(indexer)
+    before = vectors_of(indexer).read_bytes()
+    indexer.add([new_document(indexer, "new")])
+    found = opened(indexer)
+    assert len(found) == 601
+    assert vectors_of(indexer).read_bytes() == before
+    rows = np.array([600, 0])
+    np.testing.assert_allclose(found.of(rows), expected(indexer, rows), rtol=1e-2, atol=1e-2)
+
+
+def test_many_new_documents_are_written_at_once(indexer, monkeypatch):
+    opened(indexer)
+    monkeypatch.setattr("labelkin.autoencoder.latents._WORTH_WRITING", 3)
+    for count in (601, 602):
+        indexer.add([new_document(indexer, f"new {count}")])
+        assert len(opened(indexer)) == count
+        assert vectors_of(indexer).stat().st_size == 600 * 16 * 2
+    indexer.add([new_document(indexer, "new 603")])
+    assert len(opened(indexer)) == 603
+    assert vectors_of(indexer).stat().st_size == 603 * 16 * 2
+
+
+def test_vectors_of_another_model_are_dropped(indexer):
+    opened(indexer)
+    old = vectors_of(indexer)
+    indexer.train_label_ae(replace(QUICK, epochs=1, seed=7))
+    rows = np.array([0, 599])
+    found = opened(indexer).of(rows)
+    np.testing.assert_allclose(found, expected(indexer, rows), rtol=1e-2, atol=1e-2)
+    assert vectors_of(indexer) != old
+
+
+def test_leftovers_of_a_crash_are_overwritten(indexer, writes_at_once):
     opened(indexer)
     vectors = vectors_of(indexer)
     with vectors.open("ab") as file:
@@ -80,10 +128,10 @@ def test_leftovers_of_a_kill_are_written_over(indexer):
     np.testing.assert_allclose(found, expected(indexer, rows), rtol=1e-2, atol=1e-2)
 
 
-def test_another_past_is_not_trusted(indexer):
+def test_vectors_of_another_history_are_not_used(indexer):
     opened(indexer)
-    path = model_folder(indexer.collection) / "latents.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"token": "elsewhere"}))
+    path = folder_of(indexer) / "latents.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"token": "another history"}))
     vectors_of(indexer).write_bytes(bytes(600 * 32))
     rows = np.array([3])
     found = opened(indexer).of(rows)
@@ -93,7 +141,7 @@ def test_another_past_is_not_trusted(indexer):
 @pytest.mark.parametrize("name", ["latents.json", "latents-*.f16"])
 def test_damage_is_repaired(indexer, name):
     opened(indexer)
-    for path in model_folder(indexer.collection).glob(name):
+    for path in folder_of(indexer).glob(name):
         path.write_bytes(b"x")
     rows = np.array([3])
     found = opened(indexer).of(rows)
@@ -102,10 +150,10 @@ def test_damage_is_repaired(indexer, name):
 
 def test_a_collection_that_cannot_be_written_to(indexer):
     path = indexer.collection.path
-    for file in model_folder(indexer.collection).glob("latents*"):
+    for file in folder_of(indexer).glob("latents*"):
         file.unlink()
     with Indexer.open(path, read_only=True) as reader:
         rows = np.array([0, 599])
         found = opened(reader).of(rows)
-        assert not (model_folder(reader.collection) / "latents.json").exists()
+        assert not (folder_of(reader) / "latents.json").exists()
     np.testing.assert_allclose(found, expected(indexer, rows), rtol=1e-2, atol=1e-2)

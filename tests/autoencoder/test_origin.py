@@ -75,8 +75,8 @@ def origin_and_data(indexer: Indexer, model: LabelModel) -> tuple[Origin, Traini
     return origin, data
 
 
-def test_common_labels_are_taken_over_and_nothing_else_changes(small, model):
-    small.train(TAKEN, start_from=model.folder)
+def test_common_labels_are_copied_and_nothing_else_changes(small, model):
+    small.train_label_ae(TAKEN, start_from=model.folder)
     result = own_model(small)
     before, after = model.tensors(), result.tensors()
     mine, theirs = places_of(result, model)
@@ -90,7 +90,7 @@ def test_common_labels_are_taken_over_and_nothing_else_changes(small, model):
 
 
 def test_a_new_heading_starts_at_its_odds_and_changes_no_other(small, model):
-    small.train(TAKEN, start_from=model.folder)
+    small.train_label_ae(TAKEN, start_from=model.folder)
     result = own_model(small)
     place = result.info.labels.index("NEW")
     tensors = result.tensors()
@@ -104,7 +104,7 @@ def test_a_new_heading_starts_at_its_odds_and_changes_no_other(small, model):
 
 
 def test_headings_that_no_document_carries_stay(small, model):
-    small.train(TAKEN, start_from=model.folder)
+    small.train_label_ae(TAKEN, start_from=model.folder)
     carried = {label for document in small.documents() for label in document.labels}
     info = own_model(small).info
     unseen = set(model.info.labels[:-LEFT_OUT]) - carried
@@ -119,10 +119,10 @@ def test_headings_that_no_document_carries_stay(small, model):
 
 def test_a_model_records_its_origin(small, model, caplog):
     with caplog.at_level(logging.INFO, "labelkin"):
-        small.train(replace(QUICK, epochs=1, preset="large"), start_from=model.folder)
+        small.train_label_ae(replace(QUICK, epochs=1, preset="large"), start_from=model.folder)
     info = own_model(small).info
     origin = info.origin
-    assert origin["model"] == model.digest
+    assert origin["model"] == model.checksum
     assert origin["data"]["documents"] == model.info.data["documents"]
     assert origin["taken_over"] == len(model.info.labels) - LEFT_OUT
     assert (origin["left_out"], origin["taken_over"] + origin["new"]) == (
@@ -132,10 +132,10 @@ def test_a_model_records_its_origin(small, model, caplog):
     assert info.architecture == model.info.architecture
     assert f"{origin['new']:,} new ones, {LEFT_OUT} left out" in caplog.text
     card = (small.collection.path / "models" / "label-ae" / "README.md").read_text()
-    assert f"| started from | model `{model.digest}`" in card
+    assert f"| started from | model `{model.checksum}`" in card
 
-    first = own_model(small).digest
-    small.train(TAKEN, start_from=small.collection.path)
+    first = own_model(small).checksum
+    small.train_label_ae(TAKEN, start_from=small.collection.path)
     again = own_model(small).info
     assert again.origin["model"] == first
     assert again.origin["origin"] == origin
@@ -147,7 +147,7 @@ def test_a_model_records_its_origin(small, model, caplog):
 @pytest.mark.parametrize("sampled_outputs", [0, 40])
 def test_training_leaves_headings_of_no_document_alone(small, model, sampled_outputs):
     settings = replace(QUICK, sampled_outputs=sampled_outputs)
-    small.train(settings, start_from=model.folder)
+    small.train_label_ae(settings, start_from=model.folder)
     result = own_model(small)
     carried = {label for document in small.documents() for label in document.labels}
     mine, theirs = places_of(result, model)
@@ -174,10 +174,10 @@ def topical(path: Path, documents: int, seed: int) -> Indexer:
 def test_with_little_data_it_is_better_than_a_fresh_one(tmp_path):
     plain = replace(QUICK, averages=False)
     with topical(tmp_path / "large", 400, 0) as large:
-        large.train(replace(plain, epochs=20))
+        large.train_label_ae(replace(plain, epochs=20))
     with topical(tmp_path / "little", 30, 1) as little:
-        fresh = little.train(plain).validation
-        started = little.train(plain, start_from=tmp_path / "large").validation
+        fresh = little.train_label_ae(plain).validation
+        started = little.train_label_ae(plain, start_from=tmp_path / "large").validation
     assert started["MiF"] > 0.9
     assert fresh["MiF"] < 0.5
 
@@ -209,38 +209,38 @@ def test_it_is_not_resumed_from_another_model(small, model, tmp_path):
     origin, data = origin_and_data(small, model)
     settings = origin.shaped(replace(QUICK, epochs=1))
     Trainer(data, settings, tmp_path / "t", origin).run()
-    small.train(settings, start_from=model.folder)
+    small.train_label_ae(settings, start_from=model.folder)
     other = find_origin(small.collection.path, small.collection.columns_by_id())
     with pytest.raises(TrainingError, match="other settings or documents"):
         Trainer(data, settings, tmp_path / "t", other).resume()
 
 
-def test_taking_over_needs_no_torch(small, model):
+def test_adopting_a_model_needs_no_torch(small, model):
     code = (
         "import sys; sys.modules['torch'] = None; from labelkin import Indexer;"
         "from labelkin.autoencoder.training_settings import TrainingSettings;"
         f"indexer = Indexer.open({str(small.collection.path)!r});"
-        "report = indexer.train(TrainingSettings(epochs=0),"
+        "report = indexer.train_label_ae(TrainingSettings(epochs=0),"
         f" start_from={str(model.folder)!r});"
         "print(report.info.origin['model'])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == model.digest
+    assert done.stdout.strip() == model.checksum
 
 
 def test_a_model_of_other_headings_is_refused(tmp_path, model):
     with topical(tmp_path / "other", 30, 0) as indexer:
         with pytest.raises(ModelMismatchError, match=r"carry none of its .* 'T\d+' here and"):
-            indexer.train(TAKEN, start_from=model.folder)
+            indexer.train_label_ae(TAKEN, start_from=model.folder)
         assert not (tmp_path / "other" / "models" / "label-ae" / "model.json").exists()
 
 
 def test_nothing_to_start_from(small, tmp_path):
     for path in (tmp_path / "nowhere", small.collection.path):
         with pytest.raises(ModelNotFoundError, match="no model"):
-            small.train(TAKEN, start_from=path)
+            small.train_label_ae(TAKEN, start_from=path)
     with pytest.raises(TrainingError, match="0 epochs"):
-        small.train(TAKEN)
+        small.train_label_ae(TAKEN)
 
 
 def test_older_models_have_no_origin(model, tmp_path):

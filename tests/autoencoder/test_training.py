@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from labelkin.autoencoder.training_data import OutputSampling
 from labelkin.demo import demo_concepts, demo_documents
 from labelkin.exceptions import CollectionBusyError, CollectionReadOnlyError, TrainingError
 from labelkin.store.locks import FileLock
+from labelkin.training import TrainingObserver
 from labelkin.vocab import Vocabulary
 
 from .label_data import QUICK, data_of, topics
@@ -26,7 +28,7 @@ torch = pytest.importorskip("torch", reason="needs the extra `train`")
 
 from labelkin.autoencoder.checkpoint import CheckpointFolder, Position
 from labelkin.autoencoder.optimisation import Schedule
-from labelkin.autoencoder.training import Trainer
+from labelkin.autoencoder.training import Trainer, TrainingProgress
 
 
 def weights(trainer: Trainer) -> dict[str, np.ndarray]:
@@ -260,11 +262,11 @@ def test_the_rate_warms_up_and_falls():
 def test_training_again_replaces_the_model(tmp_path):
     with Indexer.create(tmp_path / "c", Vocabulary(demo_concepts(0)), language="en") as indexer:
         indexer.add(demo_documents(200, 0))
-        first = indexer.train(replace(QUICK, epochs=1))
+        first = indexer.train_label_ae(replace(QUICK, epochs=1))
         folder = first.folder
-        before = LabelModel(folder).digest
-        indexer.train(replace(QUICK, epochs=1, seed=1))
-        assert LabelModel(folder).digest != before
+        before = LabelModel(folder).checksum
+        indexer.train_label_ae(replace(QUICK, epochs=1, seed=1))
+        assert LabelModel(folder).checksum != before
         assert len(list(folder.glob("weights-*"))) == 1
         assert not (folder / "checkpoint").exists()
         assert (folder / "training.png").read_bytes().startswith(b"\x89PNG")
@@ -274,11 +276,11 @@ def test_training_again_replaces_the_model(tmp_path):
 def test_one_training_at_a_time(tmp_path):
     with Indexer.create(tmp_path / "c", Vocabulary(demo_concepts(0)), language="en") as indexer:
         indexer.add(demo_documents(60, 0))
-        folder = indexer.train(replace(QUICK, epochs=1)).folder
+        folder = indexer.train_label_ae(replace(QUICK, epochs=1)).folder
         with FileLock(folder / ".training.lock") as lock:
             assert lock.take()
             with pytest.raises(CollectionBusyError, match="another process is training"):
-                indexer.train(replace(QUICK, epochs=1))
+                indexer.train_label_ae(replace(QUICK, epochs=1))
 
 
 def test_a_collection_that_is_only_read_is_not_trained(tmp_path):
@@ -288,7 +290,7 @@ def test_a_collection_that_is_only_read_is_not_trained(tmp_path):
         Indexer.open(tmp_path / "c", read_only=True) as reader,
         pytest.raises(CollectionReadOnlyError),
     ):
-        reader.train(QUICK)
+        reader.train_label_ae(QUICK)
 
 
 def test_documents_added_while_neighbours_are_found(tmp_path):
@@ -297,25 +299,51 @@ def test_documents_added_while_neighbours_are_found(tmp_path):
         indexer.add(documents[:60])
         more = iter(documents[60:])
 
-        def progress(*_: int) -> None:
-            with Indexer.open(tmp_path / "c") as other:
-                other.add(list(more))
+        class Adding(TrainingObserver):
+            """Adds documents through another indexer after the first batch."""
+
+            stages: ClassVar[list[str]] = []
+
+            def stage(self, name: str, done: int, total: int) -> None:
+                self.stages.append(name)
+                with Indexer.open(tmp_path / "c") as other:
+                    other.add(list(more))
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("labelkin.neighbours.training._BATCH", 20)
-            assert indexer.train(replace(QUICK, epochs=2), progress=progress) is not None
+            report = indexer.train_label_ae(replace(QUICK, epochs=2), observer=Adding())
+        assert report is not None
+        # All of it is trained on the state of its beginning.
+        assert report.info.data["documents"] + report.info.data["held_out"] == 60
+        assert set(Adding.stages) == {"Finding neighbours"}
+        assert indexer.info().documents == 80
+
+
+def test_an_observer_is_told_of_every_epoch(tmp_path):
+    with Indexer.create(tmp_path / "c", Vocabulary(demo_concepts(0)), language="en") as indexer:
+        indexer.add(demo_documents(60, 0))
+
+        class Counting(TrainingObserver):
+            epochs: ClassVar[set[int]] = set()
+
+            def epoch(self, progress: TrainingProgress) -> None:
+                self.epochs.add(progress.epoch)
+
+        indexer.train_label_ae(QUICK, observer=Counting())
+        assert Counting.epochs >= {1, 2, 3}
 
 
 def test_no_documents_to_average(tmp_path):
     with Indexer.create(tmp_path / "c", Vocabulary(demo_concepts(0)), language="en") as indexer:
         indexer.add(demo_documents(60, 0))
-        report = indexer.train(replace(QUICK, epochs=1, averaged_documents=0))
+        report = indexer.train_label_ae(replace(QUICK, epochs=1, averaged_documents=0))
         assert "predicted_MiF" not in report.validation
 
 
 KILLED = """
 import sys
 from dataclasses import replace
+from typing import ClassVar
 from labelkin import Indexer
 from labelkin.autoencoder.training_settings import TrainingSettings
 import labelkin.autoencoder.training as training
@@ -325,7 +353,7 @@ begun = []
 run = training.Trainer.run
 training.Trainer.run = lambda self, *w: begun.append(self.position.steps) or run(self, *w)
 with Indexer.open(sys.argv[1]) as indexer:
-    report = indexer.train(settings, resume=len(sys.argv) > 2)
+    report = indexer.train_label_ae(settings, resume=len(sys.argv) > 2)
     print(report.info.training["epochs"], begun[0])
 """
 

@@ -69,14 +69,14 @@ def _reranked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from labelkin import Indexer
     from labelkin.corpus import write_corpus
     from labelkin.demo import demo_concepts, demo_documents
-    from labelkin.rerank.settings import LearningSettings
+    from labelkin.rerank.settings import RerankTrainingSettings
     from labelkin.vocab import Vocabulary
 
     folder = tmp_path_factory.mktemp("reranked")
     documents = list(demo_documents(400, 0))
     with Indexer.create(folder / "demo", Vocabulary(demo_concepts(0)), language="en") as indexer:
         indexer.add(documents[:340])
-        report = indexer.train_reranker(settings=LearningSettings(rounds=20))
+        report = indexer.train_reranker(settings=RerankTrainingSettings(rounds=20))
         assert indexer.adopt_reranker(report)
     write_corpus(documents[340:], folder / "held.jsonl")
     return folder

@@ -63,7 +63,7 @@ def test_options_mean_what_they_mean_to_suggest(run: Run, options: tuple[object,
 
 
 @pytest.mark.parametrize("options", OPTIONS)
-def test_a_journal_of_other_options_is_not_taken_up(
+def test_a_journal_of_other_options_is_not_reused(
     run: Run, stopped: Callable[..., str], options: tuple[object, ...]
 ) -> None:
     stopped(*options)
@@ -123,7 +123,7 @@ def test_the_input_is_not_overwritten(run: Run, stopped: Callable[[], str]) -> N
     before = Path("d.jsonl").read_bytes()
     result = run("annotate", "demo", "d.jsonl", "-o", "./d.jsonl")
     assert result.exit_code == 2
-    assert "is read from" in result.stderr
+    assert "is part of the input" in result.stderr
     assert Path("d.jsonl").read_bytes() == before
     Path("folder").mkdir()
     Path("d.jsonl").rename("folder/d.jsonl")
@@ -153,7 +153,7 @@ def test_standard_output(run: Run, stopped: Callable[[], str]) -> None:
     assert run("annotate", "demo", "d.jsonl", "-o", "-", "--json").exit_code == 2
 
 
-def test_killed_and_taken_up_to_the_same_output(run: Run) -> None:
+def test_killed_and_continued_to_the_same_output(run: Run) -> None:
     assert run("demo", "demo", "--documents", 3000, "--json").exit_code == 0
     run("corpus", "convert", "demo", "-o", "d.jsonl")
     assert run("annotate", "demo", "d.jsonl", "-o", "whole.jsonl").exit_code == 0

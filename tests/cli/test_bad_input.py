@@ -68,7 +68,7 @@ CASES: dict[str, tuple[str, bytes, int, str, int]] = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_one_clear_line_and_nothing_lost(case: str, run: Run, collection: Path) -> None:
-    name, content, exit_code, said, new = CASES[case]
+    name, content, exit_code, message, new = CASES[case]
     if name:
         Path(name).write_bytes(content)
     else:
@@ -77,7 +77,7 @@ def test_one_clear_line_and_nothing_lost(case: str, run: Run, collection: Path) 
     result = run("add", collection, name)
     assert result.exit_code == exit_code, result.stderr
     assert "Traceback" not in result.stderr
-    telling = [line for line in result.stderr.splitlines() if said in line]
+    telling = [line for line in result.stderr.splitlines() if message in line]
     assert len(telling) == 1, result.stderr
     documents = json.loads(run("info", collection, "--json").stdout)["documents"]
     if new >= 0:
@@ -122,7 +122,7 @@ def test_convert_leaves_the_old_output_if_nothing_can_be_read(run: Run, collecti
     Path("out.jsonl").write_text("old")
     result = run("corpus", "convert", "empty.jsonl", "-o", "out.jsonl")
     assert result.exit_code == 1
-    assert "no document could be read; out.jsonl was left as it was" in result.stderr
+    assert "no document could be read; out.jsonl was not changed" in result.stderr
     assert Path("out.jsonl").read_text() == "old"
 
 
@@ -135,17 +135,17 @@ def test_output_through_a_link_and_to_standard_output(run: Run, collection: Path
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["add", "c", "c.jsonl", "--format", "annif-folder"], "not a folder"),
         (["add", "c", "c.jsonl", "--label-separator", ""], "the label separator is empty"),
         (["remove", "c", "caf\udce9"], "not in the collection"),
     ],
 )
-def test_odd_arguments(arguments: list[str], said: str, run: Run, collection: Path) -> None:
+def test_odd_arguments(arguments: list[str], message: str, run: Run, collection: Path) -> None:
     result = run(*arguments)
     assert result.exit_code in (1, 3)
-    assert said in result.stderr
+    assert message in result.stderr
     assert result.stderr.splitlines()[-1].startswith("error: ")
 
 
@@ -167,7 +167,7 @@ def test_an_unforeseen_error_is_one_line(
     def fail(*args: object) -> None:
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr("labelkin.store.collection.Collection.generation", fail)
+    monkeypatch.setattr("labelkin.store.collection.Collection.snapshot", fail)
     result = run("info", collection)
     assert result.exit_code == 1
     assert result.stderr.startswith("error: this should not happen (ZeroDivisionError: oops)")

@@ -16,7 +16,7 @@ def test_init(run: Run, tmp_path: Path) -> None:
     assert 'language = "de"' in (tmp_path / "new" / "labelkin.toml").read_text()
     again = run("init", "new")
     assert again.exit_code == 1
-    assert again.stderr == "error: new: already there; choose another name or remove it\n"
+    assert again.stderr == "error: new: already exists; choose another name or remove it\n"
 
 
 def test_init_with_a_bad_vocabulary_leaves_nothing(run: Run, tmp_path: Path) -> None:

@@ -47,16 +47,16 @@ def test_without_lightgbm(run: Run, reranked: str, monkeypatch: pytest.MonkeyPat
     def missing() -> None:
         raise MissingExtraError("the reranker needs LightGBM: pip install 'labelkin[rerank]'")
 
-    monkeypatch.setattr("labelkin.rerank.ranker.check_lightgbm", missing)
+    monkeypatch.setattr("labelkin.rerank.method.check_lightgbm", missing)
     done = run("compare", reranked, "held.jsonl", "--measures", "MiF")
-    assert "rerank is left out: the reranker needs LightGBM" in done.stderr
+    assert "Skipping rerank: the reranker needs LightGBM" in done.stderr
     assert done.stdout.splitlines()[0].split() == ["measure", "knn", "lexical"]
 
 
-def test_documents_of_the_collection_are_said(run: Run, reranked: str) -> None:
+def test_a_note_about_documents_of_the_collection(run: Run, reranked: str) -> None:
     run("corpus", "convert", reranked, "-o", "all.jsonl")
-    said = run("compare", reranked, "all.jsonl", "--methods", "knn", "--measures", "MiF").stderr
-    assert "340 documents in the collection itself, searched leave-one-out" in said
+    notes = run("compare", reranked, "all.jsonl", "--methods", "knn", "--measures", "MiF").stderr
+    assert "340 documents in the collection itself, searched leave-one-out" in notes
 
 
 def test_nothing_to_compare_on(run: Run, reranked: str) -> None:

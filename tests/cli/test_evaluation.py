@@ -23,14 +23,14 @@ def test_eval(run: Run, demo: str) -> None:
     assert Path("labels.tsv").read_text().startswith("label\tname\tTP\tFP\tFN\tP\tR\tF\ttraining\n")
 
 
-def test_labels_outside_the_vocabulary_are_said_and_reported(run: Run, demo: str) -> None:
+def test_labels_outside_the_vocabulary_are_reported(run: Run, demo: str) -> None:
     records = [json.loads(line) for line in Path("held.jsonl").read_text().splitlines()]
     for record in records[:3]:
         record["labels"] += ["Unheard of", "Never"][: 1 + (record is records[0])]
     Path("odd.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     options = ("--measures", "MiR", "--json", "--per-label", "l.tsv")
     result = run("eval", demo, "odd.jsonl", *options)
-    assert "2 labels not in the vocabulary, given 4 times, can only be missed." in result.stderr
+    assert "2 labels not in the vocabulary, given 4 times, cannot be suggested." in result.stderr
     rows = [line.split("\t") for line in Path("l.tsv").read_text().splitlines()[1:]]
     assert ["Unheard of", "", "0", "0", "3"] in [row[:5] for row in rows]
     right, missed = (sum(int(row[column]) for row in rows) for column in (2, 4))
@@ -50,14 +50,14 @@ def test_nothing_to_evaluate_on(run: Run, demo: str) -> None:
     assert "no documents to find neighbours among" in result.stderr
 
 
-def test_labels_parted_by_something_else(run: Run, demo: str) -> None:
+def test_another_label_separator(run: Run, demo: str) -> None:
     records = [json.loads(line) for line in Path("held.jsonl").read_text().splitlines()]
     rows = (f"{one['id']}\t{one['title']}\t{'/'.join(one['labels'])}\n" for one in records)
     Path("held.tsv").write_text("id\ttitle\tlabels\n" + "".join(rows))
     for verb in ("eval", "compare"):
-        parted = run(verb, demo, "held.tsv", "--label-separator", "/", "--measures", "MiF,gold")
-        assert "not in the vocabulary" not in parted.stderr
-        assert parted.exit_code == 0
+        separated = run(verb, demo, "held.tsv", "--label-separator", "/", "--measures", "MiF,gold")
+        assert "not in the vocabulary" not in separated.stderr
+        assert separated.exit_code == 0
     assert "100 labels not in the" in run("eval", demo, "held.tsv").stderr
     trials = run("tune", demo, "held.tsv", "--label-separator", "/", "--json").stdout
     assert json.loads(trials)[0]["MiF"] > 0.1
@@ -144,7 +144,7 @@ def test_tune_leaves_alone_what_it_does_not_choose(run: Run, demo: str) -> None:
     assert "limit = 7" in config.read_text()
 
 
-def test_tune_says_which_documents_it_knows(run: Run, demo: str) -> None:
+def test_tune_tells_which_documents_are_in_the_collection(run: Run, demo: str) -> None:
     result = run("tune", demo, "all.jsonl", "--json")
     assert "300 documents in the collection itself, searched leave-one-out." in result.stderr
 
@@ -153,7 +153,7 @@ def test_tune_the_reranker(run: Run, reranked: str) -> None:
     done = run("tune", reranked, "held.jsonl", "--method", "rerank", "--write", "--json")
     assert done.exit_code == 0, done.stderr
     trials = json.loads(done.stdout)
-    # Those of the grid, and the threshold that was learned.
+    # Those of the grid, and the threshold that the training chose.
     assert len(trials) == 22
     assert [trial["count"] for trial in trials].count("expected-f") == 1
     assert trials == sorted(trials, key=lambda trial: -trial["MiF"])

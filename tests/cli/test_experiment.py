@@ -60,21 +60,21 @@ def test_run_and_report(run: Run, grid: str) -> None:
     content = json.loads(done.stdout)
     assert len(content["made"]) == 15
     assert "1/15 collection: 30 documents (about" in done.stderr
-    assert "15 stages carried out in" in done.stderr
+    assert "15 stages run in" in done.stderr
     folder = Path("experiments/reports/two")
     assert content["report"] == str(folder)
     assert "Growth" in (folder / "report.md").read_text()
     assert (folder / "figures" / "scaling.png").stat().st_size > 10_000
 
     again = run("experiment", "run", grid, "--data", ".")
-    assert "0 stages carried out" in again.stderr
-    assert "15 stages found done" in again.stderr
+    assert "0 stages run" in again.stderr
+    assert "15 stages reused" in again.stderr
     assert run("experiment", "report", grid, "--data", ".", "-o", "out").exit_code == 0
     assert Path("out/report.html").is_file()
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("run", "papers"), "no grid 'papers'"),
         (("run", "paper", "--data", "nowhere"), "--data"),
@@ -82,9 +82,9 @@ def test_run_and_report(run: Run, grid: str) -> None:
         (("run", "two.toml", "--data", ".", "--quick"), "no [quick]"),
     ],
 )
-def test_errors_are_one_line(run: Run, grid: str, arguments: tuple[str, ...], said: str) -> None:
+def test_errors_are_one_line(run: Run, grid: str, arguments: tuple[str, ...], message: str) -> None:
     done = run("experiment", *arguments)
     assert done.exit_code == 1
-    assert said in done.stderr
+    assert message in done.stderr
     assert done.stderr.startswith("error: ")
     assert len(done.stderr.strip().splitlines()) == 1

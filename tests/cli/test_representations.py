@@ -36,7 +36,7 @@ def test_every_verb_takes_a_representation(run: Run, demo: str, representation: 
     assert "MiF" in str(values)
 
 
-def test_build_says_what_there_is_and_learns_anew(run: Run, demo: str) -> None:
+def test_build_lists_the_indexes_and_fits_again(run: Run, demo: str) -> None:
     run("build", demo, "--representation", "lsa")
     assert set(json.loads(run("info", demo, "--json").stdout)["indexes"]) >= {"lsa", "stems"}
     again = run("build", demo, "--representation", "lsa", "--relearn")

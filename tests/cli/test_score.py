@@ -43,7 +43,7 @@ def test_what_annotate_writes_can_be_scored(run: Run, demo: str, output: str) ->
     for options in ((), ("--vocab", demo)):
         scored = run("score", "held.jsonl", output, *MEASURES, *options)
         assert json.loads(scored.stdout) == pytest.approx(expected)
-        assert ("matched by their place" in scored.stderr) == (output == "o.tsv")
+        assert ("matched by position" in scored.stderr) == (output == "o.tsv")
 
 
 @pytest.mark.parametrize("output", ["o.jsonl", "o.csv", "o.tsv", "o.json", "o.npz"])
@@ -90,7 +90,7 @@ def test_several_files_side_by_side(run: Run, demo: str) -> None:
     table = run("score", *files, "--measures", "MiF", "--per-label", "l.tsv")
     assert f"{values['two.csv']['MiF']:.4f} −" in table.stdout
     assert "differs from one.jsonl" in table.stdout
-    assert "--per-label is for one file" in table.stderr
+    assert "--per-label needs a single file" in table.stderr
     assert not Path("l.tsv").exists()
 
 
@@ -130,7 +130,7 @@ def test_propensities_come_from_a_collection(run: Run, demo: str) -> None:
     assert "a collection to `score` with --vocab" in without.stderr
 
 
-def test_repeated_documents_are_said(run: Run) -> None:
+def test_repeated_documents_are_reported(run: Run) -> None:
     Path("g.jsonl").write_text('{"id": "d1", "labels": ["A"]}\n{"id": "d1", "labels": ["B"]}\n')
     Path("p.tsv").write_text("d1\tB\n")
     result = run("score", "g.jsonl", "p.tsv", "--measures", "MiF", "--json")

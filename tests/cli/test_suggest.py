@@ -141,8 +141,13 @@ def test_bands(run: Run, reranked: str) -> None:
 
 
 def test_signals(run: Run, reranked: str) -> None:
-    (found,) = json.loads(run("suggest", reranked, *TITLE, "--limit", 5, "--json").stdout)
-    for one in found["suggestions"]:
+    asked = ("suggest", reranked, *TITLE, "--limit", 5, "--json")
+    (plain,) = json.loads(run(*asked).stdout)
+    assert all("signals" not in one for one in plain["suggestions"])
+    (found,) = json.loads(run(*asked, "--explain").stdout)
+    assert len(found["suggestions"]) == 5
+    for one, unexplained in zip(found["suggestions"], plain["suggestions"], strict=True):
+        assert {**unexplained, "signals": one["signals"]} == one
         weights = [signal["weight"] for signal in one["signals"]]
         assert weights == sorted(weights, reverse=True)
         assert {"similar documents", "named in the text"} <= {s["name"] for s in one["signals"]}

@@ -54,11 +54,11 @@ def without(monkeypatch: pytest.MonkeyPatch, name: str, error: Exception) -> Non
 def test_everything_by_default(run: Run, demo: str) -> None:
     done = run("train", demo, *SMALL)
     assert done.exit_code == 0, done.stderr
-    said = done.stderr.splitlines()
-    assert said[0].startswith("Training on 300 documents with ")
-    assert said[1].startswith("  label autoencoder: 258 label sets, at most 2 epochs")
-    assert said[2].startswith("  reranker: from 42 documents taken out of all statistics")
-    assert said[-1] == "The default method is rerank now, no longer knn (labelkin.toml)."
+    lines = done.stderr.splitlines()
+    assert lines[0].startswith("Training on 300 documents with ")
+    assert lines[1].startswith("  label autoencoder: 258 label sets, at most 2 epochs")
+    assert lines[2].startswith("  reranker: 42 documents held out of all statistics")
+    assert lines[-1] == "The default method is now rerank instead of knn (labelkin.toml)."
     facts = {line.split("  ")[0] for line in done.stdout.splitlines()}
     assert facts >= {"Layers", "Candidates", "MiF", "Calibration error", "Accept", "Review"}
     assert "autoencoder" in done.stdout.split("Signals")[1].splitlines()[0]
@@ -69,20 +69,20 @@ def test_everything_by_default(run: Run, demo: str) -> None:
 
     again = run("train", demo, "--only", "rerank", "--tune", "overlapping.jsonl", "--json")
     assert again.exit_code == 0, again.stderr
-    assert "10 documents to tune on left out: in the collection itself" in again.stderr
-    assert "taken out of all statistics and 30 given" in again.stderr
-    assert again.stderr.splitlines()[-1] == "The default method stays rerank."
+    assert "Skipping 10 documents to tune on: in the collection itself" in again.stderr
+    assert "held out of all statistics and 30 given" in again.stderr
+    assert again.stderr.splitlines()[-1] == "The default method is still rerank."
     content = json.loads(again.stdout)
     assert (content["label_ae"], content["method"]) == (None, "rerank")
-    learned = content["rerank"]
-    assert (learned["taken_out"], learned["given"], learned["kept_aside"]) == (42, 30, 6)
-    assert "autoencoder" in learned["groups"]
-    assert learned["threshold"] == configured()["rerank"]["threshold"]
+    trained = content["rerank"]
+    assert (trained["held_out"], trained["given"], trained["calibrated_on"]) == (42, 30, 6)
+    assert "autoencoder" in trained["groups"]
+    assert trained["threshold"] == configured()["rerank"]["threshold"]
     files = Path("demo/models/rerank").iterdir()
-    assert learned["bytes"] == sum(path.stat().st_size for path in files)
+    assert trained["bytes"] == sum(path.stat().st_size for path in files)
 
     alone = run("train", demo, *SMALL, "--only", "label-ae")
-    assert "learned with the label autoencoder of before" in alone.stderr
+    assert "The reranker was trained with the previous label autoencoder" in alone.stderr
 
 
 def test_linear(run: Run, demo: str) -> None:
@@ -95,17 +95,18 @@ def test_linear(run: Run, demo: str) -> None:
 def test_no_better_than_votes(run: Run, demo: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from dataclasses import replace
 
-    import labelkin.indexer
+    from labelkin import training
 
-    usual = labelkin.indexer.Indexer.train_reranker
+    usual = training.train_reranker
 
-    def worse(self: Any, *rest: Any, **more: Any) -> Any:
-        return replace(usual(self, *rest, **more), votes=0.99)
+    def worse(*rest: Any, **more: Any) -> Any:
+        return replace(usual(*rest, **more), votes=0.99)
 
-    monkeypatch.setattr(labelkin.indexer.Indexer, "train_reranker", worse)
+    monkeypatch.setattr(training, "train_reranker", worse)
     done = run("train", demo, "--only", "rerank")
     assert done.exit_code == 0, done.stderr
-    assert done.stderr.splitlines()[-1].startswith("No better than votes on the documents kept")
+    assert done.stderr.splitlines()[-1].startswith("No better than votes on held-out documents")
+    assert done.stderr.endswith("against 0.9900): the default method is still knn.\n")
     assert configured()["suggest"]["method"] == "knn"
 
 
@@ -114,7 +115,7 @@ def test_too_few_documents_for_a_reranker(run: Run, demo: str) -> None:
     assert run("remove", demo, *identifiers).exit_code == 0
     done = run("train", demo, *SMALL)
     assert done.exit_code == 0, done.stderr
-    assert done.stderr.startswith("Without the reranker: 100 documents with labels are too few")
+    assert done.stderr.startswith("Skipping the reranker: 100 documents with labels are too few")
     assert not Path("demo/models/rerank/model.json").exists()
     failed = run("train", demo, "--only", "rerank")
     assert (failed.exit_code, failed.stderr.count("\n")) == (1, 1)
@@ -126,9 +127,9 @@ def test_without_lightgbm(run: Run, demo: str, monkeypatch: pytest.MonkeyPatch) 
     without(monkeypatch, "lightgbm", error)
     done = run("train", demo, *SMALL)
     assert done.exit_code == 0, done.stderr
-    said = done.stderr.splitlines()
-    assert said[0].startswith("Without the reranker: LightGBM cannot be loaded (libgomp.so.1")
-    assert said[0].endswith("apt-get install libgomp1")
+    lines = done.stderr.splitlines()
+    assert lines[0].startswith("Skipping the reranker: LightGBM cannot be loaded (libgomp.so.1")
+    assert lines[0].endswith("apt-get install libgomp1")
     assert "label autoencoder: 300 label sets" in done.stderr
     assert configured()["suggest"]["method"] == "knn"
 
@@ -142,7 +143,7 @@ def test_without_torch(run: Run, demo: str, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("labelkin.autoencoder.fitting.check_torch", missing)
     done = run("train", demo)
     assert done.exit_code == 0, done.stderr
-    expected = "Without the label autoencoder: training needs torch: pip install 'labelkin[train]'"
+    expected = "Skipping the label autoencoder: training needs torch: pip install 'labelkin[train]'"
     assert done.stderr.splitlines()[0] == expected
     assert configured()["suggest"]["method"] == "rerank"
 

@@ -61,6 +61,7 @@ def test_limits_by_size() -> None:
         ('uses = "stems"', "", "give either `uses` or `fuses`"),
         ('model = "tiny"', 'model = "huge"', "no model 'huge' in the grid; there are tiny"),
         ('method = "knn"', 'method = "svm"', "tables.0.method = 'svm'"),
+        ('method = "knn"', 'method = "rerank"', "tables.0.method = 'rerank'"),
         ('name = "medium"', 'name = "basic"', "two tables are called 'basic'"),
         ('representations = ["dense"]', 'representations = ["x"]', "no representation 'x'"),
         ("ks = [3, 5]", 'ks = ["3"]', "ks.0 = '3'"),

@@ -70,10 +70,10 @@ def test_a_search_by_several_is_the_fusion_of_searches(tmp_path: Path) -> None:
     with Indexer.create(tmp_path / "c", language="en") as indexer:
         indexer.add(documents[:100])
         parts = [
-            indexer.neighbours(documents[100:], 100, representation=name)
+            indexer.neighbour_arrays(documents[100:], 100, representation=name)
             for name in ("stems", "lsa")
         ]
-        fused = indexer.neighbours(documents[100:], 10, representation="stems, lsa")
+        fused = indexer.neighbour_arrays(documents[100:], 10, representation="stems, lsa")
         assert np.array_equal(fused.rows, fuse(parts, 10).rows)
         assert fused.fingerprint == indexer.search("stems, lsa").fingerprint()
         trials = indexer.tune(documents[100:], parse_measure("MiF"), representation="stems,lsa")

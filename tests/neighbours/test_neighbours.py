@@ -72,7 +72,7 @@ def test_a_stale_file_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"", b"nonsense", b"PK\x03\x04 cut off"])
 def test_a_file_that_is_none(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "n.npz").write_bytes(content)
-    with pytest.raises(DamagedFileError, match="no neighbour set"):
+    with pytest.raises(DamagedFileError, match="not a neighbour set"):
         Neighbours.load(tmp_path / "n.npz")
 
 

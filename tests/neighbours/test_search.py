@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -22,9 +22,11 @@ from labelkin.exceptions import (
     StaleNeighboursError,
 )
 from labelkin.indexer import Indexer
-from labelkin.neighbours import NOBODY, Neighbours, open_search
-from labelkin.neighbours.term_index import IndexState, TermIndex
+from labelkin.neighbours import NO_NEIGHBOUR, Neighbours
+from labelkin.neighbours.tantivy_engine import Record, TantivyEngine
 from labelkin.represent import KINDS, TermKind
+from labelkin.store.config import CONFIG_NAME, Config, update_config
+from labelkin.store.locks import FileLock, beside
 
 Mounted = Callable[..., AbstractContextManager[Callable[..., None]]]
 
@@ -41,8 +43,13 @@ def text(identifier: str, words: str, *labels: str) -> Document:
     return Document(identifier, words, labels=labels, language="en")
 
 
+def changed(indexer: Indexer, section: str, **values: object) -> None:
+    """Edit labelkin.toml, which every open indexer notices."""
+    update_config(indexer.collection.path / CONFIG_NAME, {section: values})
+
+
 def ids(indexer: Indexer, found: Neighbours, place: int = 0) -> list[str]:
-    rows = [int(row) for row in found.rows[place] if row != NOBODY]
+    rows = [int(row) for row in found.rows[place] if row != NO_NEIGHBOUR]
     texts = indexer.collection.texts_of(rows)
     return [texts[row].id for row in rows]
 
@@ -50,7 +57,7 @@ def ids(indexer: Indexer, found: Neighbours, place: int = 0) -> list[str]:
 def test_the_same_text_is_nearest_at_distance_0(indexer: Indexer) -> None:
     stored = next(iter(demo_documents(1)))
     query = Document("copy", stored.title, stored.body, language="en")
-    found = indexer.neighbours([query], 5)
+    found = indexer.neighbour_arrays([query], 5)
     assert ids(indexer, found)[0] == stored.id
     assert found.distances("self")[0, 0] == 0
     assert (found.distances("self")[0, 1:] > 0.2).all()
@@ -59,42 +66,42 @@ def test_the_same_text_is_nearest_at_distance_0(indexer: Indexer) -> None:
 
 def test_no_document_is_its_own_neighbour(indexer: Indexer) -> None:
     documents = list(demo_documents(20))
-    found = indexer.neighbours(documents, 10)
+    found = indexer.neighbour_arrays(documents, 10)
     for row, near in enumerate(found.rows):
         assert row not in near
-    assert (found.rows != NOBODY).all()
+    assert (found.rows != NO_NEIGHBOUR).all()
     indexer.add([text("twin", documents[0].text, "X")])
-    assert indexer.neighbours(documents[:1], 3).duplicates == (("demo-00001", 300),)
+    assert indexer.neighbour_arrays(documents[:1], 3).duplicates == (("demo-00001", 300),)
 
 
 def test_scores_fall_and_ties_go_by_row(tmp_path: Path) -> None:
     with Indexer.create(tmp_path / "t", language="en") as indexer:
         indexer.add(text(f"d{n}", "sourdough oven dough", "L") for n in range(50))
         indexer.add([text("best", "sourdough oven dough rye", "L")])
-        found = indexer.neighbours([text("q", "oven rye sourdough")], 7)
+        found = indexer.neighbour_arrays([text("q", "oven rye sourdough")], 7)
         assert found.rows.tolist() == [[50, 0, 1, 2, 3, 4, 5]]
         assert (np.diff(found.scores[0]) <= 1e-4).all()
 
 
 def test_only_documents_with_labels_are_neighbours(indexer: Indexer) -> None:
     indexer.add([text("bare", "quixotic windmill"), text("lab", "quixotic windmill", "X")])
-    assert ids(indexer, indexer.neighbours([text("q", "quixotic windmill")], 5))[0] == "lab"
-    assert "bare" not in ids(indexer, indexer.neighbours([text("q", "quixotic")], 5))
+    assert ids(indexer, indexer.neighbour_arrays([text("q", "quixotic windmill")], 5))[0] == "lab"
+    assert "bare" not in ids(indexer, indexer.neighbour_arrays([text("q", "quixotic")], 5))
 
 
 def test_changes_are_seen_by_the_next_search_of_anyone(indexer: Indexer) -> None:
     query = [text("q", "quixotic windmill")]
     with Indexer.open(indexer.collection.path) as other:
-        assert "new" not in ids(other, other.neighbours(query, 3))
+        assert "new" not in ids(other, other.neighbour_arrays(query, 3))
         indexer.add([text("new", "quixotic windmill", "X")])
-        assert ids(other, other.neighbours(query, 3))[0] == "new"
-        assert ids(indexer, indexer.neighbours(query, 3))[0] == "new"
+        assert ids(other, other.neighbour_arrays(query, 3))[0] == "new"
+        assert ids(indexer, indexer.neighbour_arrays(query, 3))[0] == "new"
         other.add([text("new", "something else entirely", "X")])
-        assert ids(indexer, indexer.neighbours(query, 3))[:1] != ["new"]
+        assert ids(indexer, indexer.neighbour_arrays(query, 3))[:1] != ["new"]
         other.add([text("new", "quixotic windmill", "X")])
-        assert ids(indexer, indexer.neighbours(query, 3))[0] == "new"
+        assert ids(indexer, indexer.neighbour_arrays(query, 3))[0] == "new"
         other.remove(["new"])
-        assert "new" not in ids(indexer, indexer.neighbours(query, 3))
+        assert "new" not in ids(indexer, indexer.neighbour_arrays(query, 3))
 
 
 def test_a_grown_index_finds_what_a_new_one_finds(tmp_path: Path) -> None:
@@ -102,12 +109,12 @@ def test_a_grown_index_finds_what_a_new_one_finds(tmp_path: Path) -> None:
     queries = [Document(f"q{d.id}", d.title, language="en") for d in demo_documents(220)][200:]
     with Indexer.create(tmp_path / "whole", language="en") as whole:
         whole.add(documents)
-        expected = whole.neighbours(queries, 10)
+        expected = whole.neighbour_arrays(queries, 10)
     with Indexer.create(tmp_path / "grown", language="en") as grown:
         for start in range(0, 200, 40):
             grown.add(documents[start : start + 40])
             grown.build()
-        found = grown.neighbours(queries, 10)
+        found = grown.neighbour_arrays(queries, 10)
     assert np.array_equal(found.rows, expected.rows)
     assert found.scores == pytest.approx(expected.scores, rel=1e-4)
 
@@ -116,10 +123,11 @@ def test_threads_change_nothing(indexer: Indexer) -> None:
     queries = [Document(f"q{d.id}", d.title, language="en") for d in demo_documents(100)]
     results = []
     for threads in (1, 4):
-        section = indexer.config.neighbours.model_copy(update={"threads": threads})
-        indexer.collection.config = indexer.config.model_copy(update={"neighbours": section})
-        with open_search(indexer.collection) as search:
-            results.append(search.search(queries, 10))
+        changed(indexer, "neighbours", threads=threads)
+        # A pool keeps its size, so each number of threads takes another indexer.
+        with Indexer.open(indexer.collection.path) as other:
+            results.append(other.neighbour_arrays(queries, 10))
+            assert other.runtime.indexes.context.threads == threads
     assert np.array_equal(results[0].rows, results[1].rows)
     assert np.array_equal(results[0].scores, results[1].scores)
 
@@ -127,12 +135,11 @@ def test_threads_change_nothing(indexer: Indexer) -> None:
 def test_pruned_queries_keep_the_strongest_terms(indexer: Indexer) -> None:
     indexer.add([text("rare", "quixotic windmill", "X")])
     query = [text("q", "quixotic wheat soil river field season")]
-    section = indexer.config.neighbours.model_copy(update={"max_query_terms": 1})
-    indexer.collection.config = indexer.config.model_copy(update={"neighbours": section})
-    with open_search(indexer.collection) as search:
-        found = search.search(query, 5)
-        same = search.search([text("copy", "quixotic windmill")], 1)
-    assert found.rows[0].tolist() == [300, NOBODY, NOBODY, NOBODY, NOBODY]
+    changed(indexer, "neighbours", max_query_terms=1)
+    search = indexer.search()
+    found = search.search(search.texts(query), 5)
+    same = search.search(search.texts([text("copy", "quixotic windmill")]), 1)
+    assert found.rows[0].tolist() == [300, NO_NEIGHBOUR, NO_NEIGHBOUR, NO_NEIGHBOUR, NO_NEIGHBOUR]
     # Measured against what the pruned query itself would score.
     assert same.rows[0].tolist() == [300]
     assert same.distances("self")[0, 0] == 0
@@ -151,29 +158,29 @@ def test_matched_terms(indexer: Indexer) -> None:
 
 
 def test_fingerprints_tell_states_apart(indexer: Indexer, tmp_path: Path) -> None:
-    before = indexer.neighbours([text("q", "wheat")], 3)
+    before = indexer.neighbour_arrays([text("q", "wheat")], 3)
     before.save(tmp_path / "n.npz")
     assert Neighbours.load(tmp_path / "n.npz", indexer.search().fingerprint())
     indexer.remove(["demo-00001"])
     assert indexer.search().fingerprint() != before.fingerprint
 
 
-def test_an_index_that_is_damaged_or_gone_is_built_anew(indexer: Indexer) -> None:
+def test_an_index_that_is_damaged_or_gone_is_rebuilt(indexer: Indexer) -> None:
     query = [text("q", "wheat storage")]
-    expected = indexer.neighbours(query, 5)
+    expected = indexer.neighbour_arrays(query, 5)
     folder = indexer.collection.path
     indexer.close()
     (index,) = (folder / "indexes").glob("terms-*")
     (index / "meta.json").write_text("{")
     with Indexer.open(folder) as again:
-        assert np.array_equal(again.neighbours(query, 5).rows, expected.rows)
+        assert np.array_equal(again.neighbour_arrays(query, 5).rows, expected.rows)
     shutil.rmtree(index)
     with Indexer.open(folder) as again:
-        assert np.array_equal(again.neighbours(query, 5).rows, expected.rows)
+        assert np.array_equal(again.neighbour_arrays(query, 5).rows, expected.rows)
         assert again.build() == 0
 
 
-def test_a_database_put_back_from_a_backup(tmp_path: Path) -> None:
+def test_a_database_restored_from_a_backup(tmp_path: Path) -> None:
     folder = tmp_path / "c"
     with Indexer.create(folder, language="en") as indexer:
         indexer.add(demo_documents(50))
@@ -185,7 +192,9 @@ def test_a_database_put_back_from_a_backup(tmp_path: Path) -> None:
     shutil.copy(tmp_path / "backup", folder / "documents.sqlite")
     with Indexer.open(folder) as indexer:
         indexer.add([text("other", "harpsichord", "X")])
-        found = indexer.neighbours([text("q", "quixotic windmill"), text("r", "harpsichord")], 3)
+        found = indexer.neighbour_arrays(
+            [text("q", "quixotic windmill"), text("r", "harpsichord")], 3
+        )
         assert ids(indexer, found, 0) == []
         assert ids(indexer, found, 1) == ["other"]
 
@@ -198,70 +207,87 @@ def test_a_collection_that_cannot_be_written_to_is_searched(
     indexer.add([text("late", "quixotic windmill", "X")])
     before = sorted(indexer.collection.path.rglob("*"))
     with Indexer.open(indexer.collection.path, read_only=True) as reader:
-        assert ids(reader, reader.neighbours(query, 3))[0] == "late"
+        assert ids(reader, reader.neighbour_arrays(query, 3))[0] == "late"
         assert "using a temporary copy" in caplog.messages[0]
         indexer.add([text("later", "quixotic windmill", "X")])
-        assert set(ids(reader, reader.neighbours(query, 3))[:2]) == {"late", "later"}
+        assert set(ids(reader, reader.neighbour_arrays(query, 3))[:2]) == {"late", "later"}
     after = sorted(indexer.collection.path.rglob("*"))
     assert [p for p in after if "indexes" in p.parts] == [p for p in before if "indexes" in p.parts]
 
 
-def test_while_another_process_builds(indexer: Indexer, monkeypatch: pytest.MonkeyPatch) -> None:
-    import fcntl
+@contextmanager
+def write_lock(folder: Path) -> Iterator[None]:
+    """The lock of a process that builds the index in `folder`."""
+    with FileLock(beside(folder, "write")) as lock:
+        assert lock.take()
+        yield
 
-    monkeypatch.setattr("labelkin.neighbours.term_index.WRITER_PATIENCE_SECONDS", 0.2)
+
+def test_while_another_process_builds(
+    indexer: Indexer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("labelkin.store.derived.WRITER_PATIENCE_SECONDS", 0.2)
     query = [text("q", "quixotic windmill wheat")]
-    index = indexer.search()._index.folder
-    with index.with_name(f".{index.name}.write").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(CollectionBusyError, match="another process is building the index"):
-            indexer.neighbours(query, 3)
-    first = ids(indexer, indexer.neighbours(query, 3))
-    with index.with_name(f".{index.name}.write").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    first = indexer.neighbour_arrays(query, 3)
+    (index,) = (indexer.collection.path / "indexes").glob("terms-*")
+    with write_lock(index):
         indexer.add([text("new", "quixotic windmill", "X")])
-        indexer.remove([first[0]])
-        stale = indexer.neighbours(query, 3)
-        found = ids(indexer, stale)
-    # Searched as it was, but never with a document that is gone.
-    assert "new" not in found
-    assert found[:2] == first[1:]
-    # And it does not pass for a set of the newest state.
+        # Nothing has been searched before: there is no earlier state to answer from.
+        with (
+            Indexer.open(indexer.collection.path) as other,
+            pytest.raises(CollectionBusyError, match="another process is building the index"),
+        ):
+            other.neighbour_arrays(query, 3)
+        # The whole state of before, which does not pass for the newest one.
+        stale = indexer.neighbour_arrays(query, 3)
+        assert np.array_equal(stale.rows, first.rows)
+        assert stale.fingerprint == first.fingerprint
+        assert "answering without the newest documents" in caplog.messages[-1]
+    assert ids(indexer, indexer.neighbour_arrays(query, 3))[0] == "new"
     assert stale.fingerprint != indexer.search().fingerprint()
 
 
 def test_a_word_that_only_a_removed_document_had(indexer: Indexer) -> None:
     stored = next(iter(demo_documents(1)))
     copy = Document("copy", stored.title, stored.body, language="en")
-    expected = indexer.neighbours([copy], 3)
+    expected = indexer.neighbour_arrays([copy], 3)
     indexer.add([text("z", "quixotic windmill", "X")])
     indexer.build()
     indexer.remove(["z"])
     with Indexer.open(indexer.collection.path) as other:
-        assert ids(other, other.neighbours([text("q", "quixotic")], 3)) == []
-        found = other.neighbours([copy], 3)
+        assert ids(other, other.neighbour_arrays([text("q", "quixotic")], 3)) == []
+        found = other.neighbour_arrays([copy], 3)
     assert found.own_scores == pytest.approx(expected.own_scores, rel=0.01)
     assert found.distances()[0, 0] == 0
     assert found.distances()[0, 1] > 0.2
 
 
-def changed(indexer: Indexer, section: str, **values: object) -> None:
-    old = getattr(indexer.config, section)
-    update = {section: old.model_copy(update=values)}
-    indexer.collection.config = indexer.config.model_copy(update=update)
+class FixedConfig:
+    """Settings that only one of several open indexers has."""
+
+    def __init__(self, config: Config) -> None:
+        self._settings = config
+
+    def current(self) -> Config:
+        return self._settings
+
+
+def with_title_weight(config: Config, weight: int) -> Config:
+    section = config.representation.model_copy(update={"title_weight": weight})
+    return config.model_copy(update={"representation": section})
 
 
 def test_another_index_is_dropped_only_when_nobody_has_it_open(indexer: Indexer) -> None:
     query = [text("q", "wheat storage")]
-    expected = indexer.neighbours(query, 5)
+    expected = indexer.neighbour_arrays(query, 5)
     folders = indexer.collection.path / "indexes"
     with Indexer.open(indexer.collection.path) as other:
-        changed(other, "representation", title_weight=3)
+        other.collection._config = FixedConfig(with_title_weight(other.config, 3))
         other.build()
         assert len(list(folders.glob("terms-*"))) == 2
         indexer.add([text("new", "quixotic windmill", "X")])
-        assert ids(indexer, indexer.neighbours([text("q", "quixotic")], 3)) == ["new"]
-        assert np.array_equal(indexer.neighbours(query, 5).rows, expected.rows)
+        assert ids(indexer, indexer.neighbour_arrays([text("q", "quixotic")], 3)) == ["new"]
+        assert np.array_equal(indexer.neighbour_arrays(query, 5).rows, expected.rows)
         indexer.close()
         other.add([text("newer", "quixotic windmill", "X")])
         other.build()
@@ -291,24 +317,41 @@ def words(monkeypatch: pytest.MonkeyPatch) -> Words:
 
 
 def test_an_index_of_more_kinds_serves_until_it_is_behind(indexer: Indexer, words: Words) -> None:
-    folders = indexer.collection.path / "indexes"
+    folder = indexer.collection.path
     query = [text("q", "wheat storage")]
-    expected = indexer.neighbours(query, 5).rows
+    expected = indexer.neighbour_arrays(query, 5).rows
     indexer.close()
-    with Indexer.open(indexer.collection.path) as other:
+    with Indexer.open(folder) as other:
         other.build("lemmas+nps+stems")
         analysed = words.asked
-        other.neighbours(query, 5, representation="nps")
-        other.neighbours(query, 5, representation="lemmas")
+        other.neighbour_arrays(query, 5, representation="nps")
+        other.neighbour_arrays(query, 5, representation="lemmas")
         assert words.asked == analysed + 2
-        # That of the settings stays, and is the only one kept up by who asks for it.
-        assert len(list(folders.glob("terms-*"))) == 2
-        assert np.array_equal(other.neighbours(query, 5).rows, expected)
+        # The index of the settings stays.
+        assert len(list((folder / "indexes").glob("terms-*"))) == 2
+        assert np.array_equal(other.neighbour_arrays(query, 5).rows, expected)
+    with Indexer.open(folder) as other:
         other.add([text("new", "quixotic windmill", "X")])
-        assert ids(other, other.neighbours([text("q", "quixotic")], 3)) == ["new"]
+        # A search updates the index of its own representation only.
+        assert ids(other, other.neighbour_arrays([text("q", "quixotic")], 3)) == ["new"]
         assert words.asked == analysed + 2
-        found = other.neighbours([text("q", "windmill")], 3, representation="nps")
+        found = other.neighbour_arrays([text("q", "windmill")], 3, representation="nps")
         assert ids(other, found) == ["new"]
+        assert words.asked == analysed + 4
+
+
+def test_representations_in_use_are_kept_up_to_date(indexer: Indexer, words: Words) -> None:
+    query = [text("q", "quixotic")]
+    indexer.neighbour_arrays(query, 3)
+    indexer.neighbour_arrays(query, 3, representation="nps")
+    indexer.add([text("new", "quixotic windmill", "X")])
+    analysed = words.asked
+    # One request brings the indexes of all representations up to date that were asked for before.
+    indexer.neighbour_arrays(query, 3)
+    assert words.asked == analysed + 1
+    found = indexer.neighbour_arrays(query, 3, representation="nps")
+    assert ids(indexer, found) == ["new"]
+    assert words.asked == analysed + 2
 
 
 def test_a_search_in_a_larger_index_leaves_it_when_it_is_behind(
@@ -317,100 +360,101 @@ def test_a_search_in_a_larger_index_leaves_it_when_it_is_behind(
     indexer.build("lemmas+stems")
     analysed = words.asked
     query = [text("q", "quixotic")]
-    assert ids(indexer, indexer.neighbours(query, 3)) == []
+    assert ids(indexer, indexer.neighbour_arrays(query, 3)) == []
     indexer.add([text("new", "quixotic windmill", "X")])
-    assert ids(indexer, indexer.neighbours(query, 3)) == ["new"]
+    assert ids(indexer, indexer.neighbour_arrays(query, 3)) == ["new"]
     assert words.asked == analysed
 
 
 def test_a_smaller_index_does_not_drop_a_larger_one(indexer: Indexer, words: Words) -> None:
-    folders = indexer.collection.path / "indexes"
+    folder = indexer.collection.path
     indexer.build("lemmas+nps")
     indexer.close()
-    (larger,) = folders.glob("terms-*")
-    with Indexer.open(indexer.collection.path) as other:
+    (larger,) = (folder / "indexes").glob("terms-*")
+    with Indexer.open(folder) as other:
         other.add([text("new", "quixotic windmill", "X")])
         other.build("nps")
         assert larger.is_dir()
-        other.close_search("nps")
+        assert len(list((folder / "indexes").glob("terms-*"))) == 2
+    with Indexer.open(folder) as other:
         other.build("lemmas+nps")
-        assert list(folders.glob("terms-*")) == [larger]
+        assert list((folder / "indexes").glob("terms-*")) == [larger]
 
 
 def test_an_index_of_an_unknown_kind_is_passed_over(indexer: Indexer) -> None:
     folder = indexer.collection.path / "indexes" / "terms-future"
     for version in (1, 99):
         folder.mkdir(parents=True)
-        note = {"kinds": {"dreams": "1"}, "format_version": version, "pending": None}
-        (folder / "labelkin.json").write_text(json.dumps(note))
+        record = {"kinds": {"dreams": "1"}, "format_version": version, "pending": None}
+        (folder / "labelkin.json").write_text(json.dumps(record))
         with Indexer.open(indexer.collection.path) as other:
-            assert other.neighbours([text("q", "wheat")], 3).rows[0, 0] != NOBODY
+            assert other.neighbour_arrays([text("q", "wheat")], 3).rows[0, 0] != NO_NEIGHBOUR
 
 
 def test_damage_that_shows_while_searching(indexer: Indexer) -> None:
     query = [text("q", "wheat storage")]
-    expected = indexer.neighbours(query, 5)
+    expected = indexer.neighbour_arrays(query, 5)
     indexer.close()
     (index,) = (indexer.collection.path / "indexes").glob("terms-*")
     for path in index.glob("*.term"):
         content = path.read_bytes()
         path.write_bytes(bytes(len(content) // 2) + content[len(content) // 2 :])
     with Indexer.open(indexer.collection.path) as again:
-        assert np.array_equal(again.neighbours(query, 5).rows, expected.rows)
+        assert np.array_equal(again.neighbour_arrays(query, 5).rows, expected.rows)
 
 
-def test_a_lost_note_and_a_backup_that_was_put_back(tmp_path: Path) -> None:
+def test_a_lost_record_and_a_restored_backup(tmp_path: Path) -> None:
     folder = tmp_path / "c"
     with Indexer.create(folder, language="en") as indexer:
         indexer.add(demo_documents(50))
     shutil.copy(folder / "documents.sqlite", tmp_path / "backup")
     with Indexer.open(folder) as indexer:
         indexer.add([text("lost", "quixotic windmill", "X")])
-        notes: list[IndexState] = []
+        records: list[Record] = []
 
-        def lose(index: TermIndex, state: IndexState) -> None:
-            notes.append(state)
-            if state.pending is None:
+        def lose(engine: TantivyEngine, record: Record) -> None:
+            records.append(record)
+            if record.pending is None:
                 raise KeyboardInterrupt
-            write(index, state)
+            write(engine, record)
 
-        write = TermIndex._note
+        write = TantivyEngine._write_record
         with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr(TermIndex, "_note", lose)
+            patch.setattr(TantivyEngine, "_write_record", lose)
             indexer.build()
-        assert [note.pending is None for note in notes] == [False, True]
-    # The commit counts although its note was lost …
+        assert [record.pending is None for record in records] == [False, True]
+    # The commit counts although its record was lost …
     with Indexer.open(folder) as indexer:
         assert indexer.build() == 0
-        assert ids(indexer, indexer.neighbours([text("q", "quixotic")], 1)) == ["lost"]
+        assert ids(indexer, indexer.neighbour_arrays([text("q", "quixotic")], 1)) == ["lost"]
         shutil.rmtree(folder / "indexes")
     with (
         Indexer.open(folder) as indexer,
         pytest.MonkeyPatch.context() as patch,
         pytest.raises(KeyboardInterrupt),
     ):
-        patch.setattr(TermIndex, "_note", lose)
+        patch.setattr(TantivyEngine, "_write_record", lose)
         indexer.build()
-    # … but not after the database has gone another way.
+    # … but not after the database was restored from a backup.
     shutil.copy(tmp_path / "backup", folder / "documents.sqlite")
     with Indexer.open(folder) as indexer:
         indexer.add([text("other", "harpsichord", "X")])
-        found = indexer.neighbours([text("q", "quixotic"), text("r", "harpsichord")], 3)
+        found = indexer.neighbour_arrays([text("q", "quixotic"), text("r", "harpsichord")], 3)
         assert ids(indexer, found, 0) == []
         assert ids(indexer, found, 1) == ["other"]
 
 
 def test_mixed_batches_are_not_joined(indexer: Indexer) -> None:
-    first = indexer.neighbours([text("q", "wheat")], 3)
+    first = indexer.neighbour_arrays([text("q", "wheat")], 3)
     indexer.add([text("new", "wheat", "X")])
-    with pytest.raises(StaleNeighboursError, match="the collection changed meanwhile"):
-        Neighbours.joined([first, indexer.neighbours([text("q", "wheat")], 3)])
+    with pytest.raises(StaleNeighboursError, match="the collection has changed"):
+        Neighbours.joined([first, indexer.neighbour_arrays([text("q", "wheat")], 3)])
 
 
 def test_k_has_bounds(indexer: Indexer) -> None:
     with pytest.raises(ConfigError, match="k is 100000000"):
-        indexer.neighbours([text("q", "wheat")], 100_000_000)
-    assert indexer.neighbours([text("q", "wheat")], 0).rows.shape == (1, 0)
+        indexer.neighbour_arrays([text("q", "wheat")], 100_000_000)
+    assert indexer.neighbour_arrays([text("q", "wheat")], 0).rows.shape == (1, 0)
 
 
 @pytest.mark.mount
@@ -425,8 +469,8 @@ def test_a_read_only_disk(behind: bool, tmp_path: Path, mounted: Mounted) -> Non
                 indexer.add([text("late", "quixotic windmill", "X")])
         mount("remount", "ro")
         with Indexer.open(folder) as indexer:
-            assert indexer.neighbours([text("q", "wheat")], 3).rows[0, 0] != NOBODY
-            late = ids(indexer, indexer.neighbours([text("q", "quixotic")], 3))
+            assert indexer.neighbour_arrays([text("q", "wheat")], 3).rows[0, 0] != NO_NEIGHBOUR
+            late = ids(indexer, indexer.neighbour_arrays([text("q", "quixotic")], 3))
             assert late == (["late"] if behind else [])
 
 
@@ -449,9 +493,9 @@ def test_a_full_disk_while_building(tmp_path: Path, mounted: Mounted) -> None:
 
 BUILD = """
 import sys
-import labelkin.neighbours.term_index as term_index
+import labelkin.neighbours.tantivy_engine as tantivy_engine
 from labelkin import Indexer
-term_index._ROWS_A_COMMIT = 1
+tantivy_engine._ROWS_A_COMMIT = 1
 with Indexer.open(sys.argv[1]) as indexer:
     indexer.build(progress=lambda done, total: print(done, flush=True))
 """
@@ -477,11 +521,11 @@ def test_killed_while_building(tmp_path: Path) -> None:
     with Indexer.open(tmp_path / "c") as indexer:
         rest = indexer.build()
         assert rest < 4000
-        found = indexer.neighbours(queries, 20)
+        found = indexer.neighbour_arrays(queries, 20)
         shutil.rmtree(tmp_path / "c" / "indexes")
     with Indexer.open(tmp_path / "c") as indexer:
         assert indexer.build() == 4000
-        expected = indexer.neighbours(queries, 20)
+        expected = indexer.neighbour_arrays(queries, 20)
     assert np.array_equal(found.rows, expected.rows)
 
 
@@ -544,18 +588,18 @@ HOSTILE = [
 def test_fifty_hostile_texts(indexer: Indexer) -> None:
     assert len(HOSTILE) >= 50
     documents = [Document(f"h{n}", body=words) for n, words in enumerate(HOSTILE)]
-    found = indexer.neighbours(documents, 10)
+    found = indexer.neighbour_arrays(documents, 10)
     assert found.rows.shape == (len(HOSTILE), 10)
     assert np.isfinite(found.scores).all()
     distances = found.distances("self")
     assert ((distances >= 0) & (distances <= 1)).all()
     by_text = dict(zip(HOSTILE, found.rows.tolist(), strict=True))
     # What reads like query syntax is words: the same neighbours as the words alone.
-    (alone,) = indexer.neighbours([Document("w", body="title wheat soil")], 10).rows.tolist()
+    (alone,) = indexer.neighbour_arrays([Document("w", body="title wheat soil")], 10).rows.tolist()
     assert by_text["title:(wheat OR soil)~2^3"] == alone
     for nothing in ("", "*", "key:0", "zzzzqqqq xxxxyyyy", "the of and to in"):
-        assert by_text[nothing] == [NOBODY] * 10, nothing
+        assert by_text[nothing] == [NO_NEIGHBOUR] * 10, nothing
     wheat = by_text["wheat\n" * 5]
-    assert wheat != [NOBODY] * 10
+    assert wheat != [NO_NEIGHBOUR] * 10
     for same in ("ｗｈｅａｔ", "𝔴𝔥𝔢𝔞𝔱", "wheat " * 170_000):
         assert by_text[same] == wheat

@@ -22,13 +22,13 @@ def test_neighbours_to_learn_from_are_others(representation: str, tmp_path: Path
         data = make_training_data(
             indexer.collection.label_sets(),
             generation.next_column,
-            indexer.collection.tombstones(generation),
+            indexer.collection.tombstones(),
             held_out=0.1,
             min_frequency=1,
             seed=0,
         )
         found = training_neighbours(indexer.search(representation), data, 50, 0)
-        gone = indexer.collection.tombstones(generation)
+        gone = indexer.collection.tombstones()
     assert set(data.validation.tolist()) <= set(found.rows.tolist())
     assert not (found.near == found.rows[:, None]).any()
     assert not np.isin(found.near, gone).any()

@@ -14,8 +14,8 @@ from labelkin.exceptions import MissingExtraError
 from labelkin.indexer import Indexer
 from labelkin.neighbours.vector_file import VectorFile
 from labelkin.neighbours.vector_searcher import VectorSearcher
-from labelkin.represent.cache import text_digest
-from labelkin.store.config import DenseSection
+from labelkin.represent.cache import text_checksum
+from labelkin.store.config import CONFIG_NAME, DenseSection, update_config
 from labelkin.store.locks import FileLock, beside
 
 pytest.importorskip("faiss")
@@ -43,8 +43,8 @@ def test_flat_equals_brute_force(metric: str) -> None:
     rng = np.random.default_rng(3)
     vectors = rng.normal(size=(500, 24)).astype(np.float16)
     queries = rng.normal(size=(40, 24)).astype(np.float16)
-    searcher = VectorSearcher(DenseSection.model_validate({"metric": metric}))
-    searcher.update(vectors, np.ones(500, dtype=bool))
+    empty = VectorSearcher(DenseSection.model_validate({"metric": metric}))
+    searcher = empty.updated(vectors, np.ones(500, dtype=bool))
     places, scores = searcher.nearest(queries.astype(np.float32), 20, np.full(40, -1))
     expected, values = brute_force(vectors, queries, metric)
     best = np.take_along_axis(values, expected[:, :20], axis=1)
@@ -67,16 +67,16 @@ def test_approximate_indexes_are_near_and_follow_changes(
         np.float16
     )
     settings = DenseSection.model_validate({"index": index, "metric": metric})
-    searcher = VectorSearcher(settings, tmp_path)
-    searcher.update(vectors[:2000], np.ones(2000, dtype=bool))
+    searcher = VectorSearcher(settings, tmp_path).updated(vectors[:2000], np.ones(2000, dtype=bool))
     searcher.save()
     alive = np.ones(2100, dtype=bool)
     alive[::3] = False
     expected, _ = brute_force(vectors, vectors[:50], metric)
     wanted = [[place for place in line if alive[place]][:10] for line in expected]
     for one in (searcher, VectorSearcher(settings, tmp_path)):
-        one.update(vectors, alive)
-        places, _ = one.nearest(vectors[:50].astype(np.float32), 10, np.full(50, -1))
+        places, _ = one.updated(vectors, alive).nearest(
+            vectors[:50].astype(np.float32), 10, np.full(50, -1)
+        )
         assert alive[places].all()
         shared = [len({*found} & {*line}) for found, line in zip(places, wanted, strict=True)]
         assert np.mean(shared) > 9
@@ -93,10 +93,9 @@ def test_an_index_that_grows_until_it_is_worth_approximating(
     few = np.ones(400, dtype=bool)
     few[3:] = False
     for end, alive in ((90, few[:90]), (90, few[:90] | True), (110, few[:110] | True), (400, few)):
-        searcher.update(vectors[:end], alive)
+        searcher = searcher.updated(vectors[:end], alive)
         searcher.save()
-        again = VectorSearcher(settings, tmp_path)
-        again.update(vectors[:end], alive)
+        again = VectorSearcher(settings, tmp_path).updated(vectors[:end], alive)
         for one in (searcher, again):
             places, _ = one.nearest(vectors[:2].astype(np.float32), 3, np.full(2, -1))
             assert places[:, 0].tolist() == [0, 1]
@@ -110,11 +109,10 @@ def test_a_kept_index_of_another_kind_is_not_taken(
     vectors = np.random.default_rng(6).normal(size=(200, 8)).astype(np.float16)
     alive = np.ones(200, dtype=bool)
     ivf = VectorSearcher(DenseSection.model_validate({"index": "ivf-sq8"}), tmp_path)
-    ivf.update(vectors, alive)
-    ivf.save()
+    ivf.updated(vectors, alive).save()
     (tmp_path / "ivf-sq8-l2.faiss").rename(tmp_path / "hnsw-l2.faiss")
     hnsw = VectorSearcher(DenseSection.model_validate({"index": "hnsw"}), tmp_path)
-    hnsw.update(vectors, alive)
+    hnsw = hnsw.updated(vectors, alive)
     places, _ = hnsw.nearest(vectors[:1].astype(np.float32), 3, np.full(1, -1))
     assert places[0, 0] == 0
 
@@ -125,26 +123,44 @@ def test_an_index_is_written_when_it_has_changed_only(
     monkeypatch.setattr("labelkin.neighbours.vector_searcher._WORTH_APPROXIMATION", 100)
     vectors = np.random.default_rng(7).normal(size=(201, 8)).astype(np.float16)
     searcher = VectorSearcher(DenseSection.model_validate({"index": "hnsw"}), tmp_path)
-    searcher.update(vectors[:200], np.ones(200, dtype=bool))
+    searcher = searcher.updated(vectors[:200], np.ones(200, dtype=bool))
     searcher.save()
     (kept,) = tmp_path.iterdir()
     kept.unlink()
-    searcher.update(vectors, np.ones(201, dtype=bool))
-    searcher.save()
+    searcher.updated(vectors, np.ones(201, dtype=bool)).save()
     assert not kept.exists()
 
 
 def test_many_removed_vectors_hide_nothing() -> None:
     vectors = np.random.default_rng(8).normal(size=(2000, 8)).astype(np.float16)
     alive = np.ones(2000, dtype=bool)
-    searcher = VectorSearcher(DenseSection())
-    searcher.update(vectors, alive)
+    searcher = VectorSearcher(DenseSection()).updated(vectors, alive)
     query = vectors[:1].astype(np.float32)
     nearest, _ = searcher.nearest(query, 900, np.full(1, -1))
     alive = alive.copy()
     alive[nearest[0, :890]] = False
-    searcher.update(vectors, alive)
-    assert searcher.nearest(query, 10, np.full(1, -1))[0].tolist() == nearest[:, 890:].tolist()
+    fewer = searcher.updated(vectors, alive)
+    assert fewer.nearest(query, 10, np.full(1, -1))[0].tolist() == nearest[:, 890:].tolist()
+
+
+@pytest.mark.parametrize("unindexed", [5000, 10])
+@pytest.mark.parametrize("index", ["flat", "hnsw"])
+def test_a_searcher_does_not_change_when_it_is_updated(
+    index: str, unindexed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("labelkin.neighbours.vector_searcher._WORTH_APPROXIMATION", 100)
+    monkeypatch.setattr("labelkin.neighbours.vector_searcher._MOST_UNINDEXED", unindexed)
+    vectors = np.random.default_rng(9).normal(size=(400, 8)).astype(np.float16)
+    settings = DenseSection.model_validate({"index": index})
+    before = VectorSearcher(settings).updated(vectors[:300], np.ones(300, dtype=bool))
+    queries, nobody = vectors[:20].astype(np.float32), np.full(20, -1)
+    expected = before.nearest(queries, 10, nobody)
+    alive = np.ones(400, dtype=bool)
+    alive[expected[0][:, :3].ravel()] = False
+    after = before.updated(vectors, alive)
+    assert alive[after.nearest(queries, 10, nobody)[0]].all()
+    for found, wanted in zip(before.nearest(queries, 10, nobody), expected, strict=True):
+        assert np.array_equal(found, wanted)
 
 
 @pytest.fixture
@@ -155,7 +171,7 @@ def indexer(tmp_path: Path) -> Iterator[Indexer]:
 
 
 def lsa(indexer: Indexer, *documents: Document, k: int = 3) -> list[list[str]]:
-    found = indexer.neighbours(documents, k, representation="lsa")
+    found = indexer.neighbour_arrays(documents, k, representation="lsa")
     texts = indexer.collection.texts_of([int(row) for row in found.rows.flat])
     return [[texts[row].id for row in line if row >= 0] for line in found.rows.tolist()]
 
@@ -163,11 +179,11 @@ def lsa(indexer: Indexer, *documents: Document, k: int = 3) -> list[list[str]]:
 def test_the_same_text_is_at_0_and_nobody_is_their_own_neighbour(indexer: Indexer) -> None:
     documents = list(demo_documents(30))
     copies = [Document(f"copy-{d.id}", d.title, d.body, language="en") for d in documents]
-    found = indexer.neighbours(copies, 3, representation="lsa")
+    found = indexer.neighbour_arrays(copies, 3, representation="lsa")
     assert found.rows[:, 0].tolist() == list(range(30))
     assert (found.distances()[:, 0] == 0).all()
     assert found.duplicates == tuple((copy.id, row) for row, copy in enumerate(copies))
-    own = indexer.neighbours(documents, 3, representation="lsa")
+    own = indexer.neighbour_arrays(documents, 3, representation="lsa")
     assert not (own.rows == np.arange(30)[:, None]).any()
     assert (own.rows[:, :2] == found.rows[:, 1:]).all()
 
@@ -208,7 +224,7 @@ def test_a_reader_that_stays_open_while_the_owner_goes_on(indexer: Indexer) -> N
             copy = Document(f"n{number}", document.title, document.body, labels=("X",))
             indexer.add([copy])
             # Only the reader has its vector, in memory; then the owner leaves it out.
-            found = reader.neighbours([document], 3, representation="lsa")
+            found = reader.neighbour_arrays([document], 3, representation="lsa")
             assert found.fingerprint == reader.search("lsa").fingerprint()
             assert lsa(reader, document)[0][0] == copy.id
             indexer.remove([copy.id])
@@ -225,9 +241,8 @@ def test_stored_documents_are_not_encoded_again(
     rows = np.arange(121)
     for name in ("lsa", "stems,lsa"):
         search = indexer.search(name)
-        search.build()
         texts = indexer.collection.texts_of(rows.tolist())
-        expected = search.search([texts.get(row, Document("")) for row in rows], 5)
+        expected = search.search(search.texts([texts.get(row, Document("")) for row in rows]), 5)
         found = search.search_rows(rows, 5)
         assert np.array_equal(found.rows, expected.rows)
         assert found.ids == expected.ids
@@ -239,7 +254,7 @@ def test_stored_documents_are_not_encoded_again(
 
 def test_no_documents(indexer: Indexer) -> None:
     for name in ("lsa", "stems,lsa"):
-        assert indexer.neighbours([], 3, representation=name).rows.shape == (0, 3)
+        assert indexer.neighbour_arrays([], 3, representation=name).rows.shape == (0, 3)
 
 
 def test_without_faiss(indexer: Indexer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,11 +263,10 @@ def test_without_faiss(indexer: Indexer, monkeypatch: pytest.MonkeyPatch) -> Non
         indexer.build("wordllama")
 
 
-def test_an_interrupted_build_goes_on(indexer: Indexer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_build_continues(indexer: Indexer, monkeypatch: pytest.MonkeyPatch) -> None:
     from labelkin.represent.lsa import LsaEncoder
 
-    dense = indexer.config.dense.model_copy(update={"batch_size": 10})
-    indexer.collection.config = indexer.config.model_copy(update={"dense": dense})
+    update_config(indexer.collection.path / CONFIG_NAME, {"dense": {"batch_size": 10}})
     encode = LsaEncoder.encode
     asked: list[int] = []
 
@@ -274,8 +288,7 @@ def test_a_build_whose_vectors_vanish_starts_over(
 ) -> None:
     from labelkin.represent.lsa import LsaEncoder
 
-    dense = indexer.config.dense.model_copy(update={"batch_size": 10})
-    indexer.collection.config = indexer.config.model_copy(update={"dense": dense})
+    update_config(indexer.collection.path / CONFIG_NAME, {"dense": {"batch_size": 10}})
     encode = LsaEncoder.encode
     asked: list[int] = []
 
@@ -289,7 +302,7 @@ def test_a_build_whose_vectors_vanish_starts_over(
     monkeypatch.setattr(LsaEncoder, "encode", removing)
     assert indexer.build("lsa") == 120
     assert sum(asked) == 160
-    found = indexer.neighbours(list(demo_documents(1)), 200, representation="lsa")
+    found = indexer.neighbour_arrays(list(demo_documents(1)), 200, representation="lsa")
     assert (found.rows >= 0).sum() == 119
 
 
@@ -309,9 +322,9 @@ def test_vectors_of_queries_are_kept_on_request(
     indexer: Indexer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     query = [Document("q", "Wheat in the valley", language="en")]
-    first = indexer.neighbours(query, 3, representation="lsa", store_terms=True)
+    first = indexer.neighbour_arrays(query, 3, representation="lsa", store_terms=True)
     monkeypatch.setattr("labelkin.represent.lsa.LsaEncoder.encode", None)
-    again = indexer.neighbours(query, 3, representation="lsa")
+    again = indexer.neighbour_arrays(query, 3, representation="lsa")
     assert np.array_equal(first.scores, again.scores)
 
 
@@ -325,7 +338,7 @@ def test_vectors_of_queries_are_kept_once_and_a_full_disk_is_passed_over(
     texts = list(demo_documents(20))
     expected = cache.vectors(texts, store=True)
     # As if another process had stored them just before.
-    cache._keep([text_digest(text) for text in texts], expected)
+    cache._store([text_checksum(text) for text in texts], expected)
     assert len(cache._file.read()) == 20
     assert np.array_equal(cache.vectors(texts[::-1])[::-1], expected)
 
@@ -337,7 +350,7 @@ def test_vectors_of_queries_are_kept_once_and_a_full_disk_is_passed_over(
     assert "vectors are not cached" in caplog.messages[-1]
 
 
-def test_a_backup_that_was_put_back(indexer: Indexer, tmp_path: Path) -> None:
+def test_a_database_restored_from_a_backup(indexer: Indexer, tmp_path: Path) -> None:
     indexer.build("lsa")
     indexer.collection.database.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     path = indexer.collection.path
@@ -351,7 +364,7 @@ def test_a_backup_that_was_put_back(indexer: Indexer, tmp_path: Path) -> None:
     shutil.copyfile(tmp_path / "backup", path / "documents.sqlite")
     with Indexer.open(path) as restored:
         restored.add([Document("other", "barley field", labels=("X",), language="en")])
-        found = restored.neighbours([query], 200, representation="lsa")
+        found = restored.neighbour_arrays([query], 200, representation="lsa")
         assert (found.rows >= 0).sum() == 121
 
 
@@ -365,6 +378,6 @@ def test_a_vector_file_ignores_what_a_crash_left(tmp_path: Path) -> None:
     found = file.read()
     assert found.keys.tolist() == [1, 2, 5]
     assert found.vectors.sum(axis=1).tolist() == [3, 3, 0]
-    assert found.note == {"n": 2}
+    assert found.record == {"n": 2}
     vectors.unlink()
     assert len(file.read()) == 0

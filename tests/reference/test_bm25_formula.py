@@ -18,6 +18,7 @@ import pytest
 from labelkin.corpus import Document
 from labelkin.indexer import Indexer
 from labelkin.neighbours.bm25 import quantised_length
+from labelkin.neighbours.tantivy_engine import TantivySearcher
 
 COUNT = 400
 
@@ -72,7 +73,7 @@ def scores_by_formula(query: Document, documents: list[Document]) -> np.ndarray:
 def test_scores_and_order(indexer: Indexer) -> None:
     documents = corpus(1, COUNT, "d")
     queries = corpus(2, 60, "q")
-    found = indexer.neighbours(queries, 50)
+    found = indexer.neighbour_arrays(queries, 50)
     for place, query in enumerate(queries):
         expected = scores_by_formula(query, documents)
         assert found.scores[place] == pytest.approx(expected[found.rows[place]], rel=1e-5)
@@ -83,7 +84,7 @@ def test_scores_and_order(indexer: Indexer) -> None:
 def test_own_score_is_what_the_text_scores_as_a_document(indexer: Indexer) -> None:
     documents = corpus(1, COUNT, "d")
     copies = [Document(f"copy {d.id}", body=d.body, language="xx") for d in documents[:100]]
-    found = indexer.neighbours(copies, 3)
+    found = indexer.neighbour_arrays(copies, 3)
     for place, copy in enumerate(copies):
         own = scores_by_formula(copy, documents)[place]
         assert found.own_scores[place] == pytest.approx(own, rel=1e-5)
@@ -94,7 +95,7 @@ def test_own_score_is_what_the_text_scores_as_a_document(indexer: Indexer) -> No
             assert distances[place][found.rows[place] == place] == 0
 
 
-def test_lengths_are_those_that_the_engine_remembers(indexer: Indexer, tmp_path: Path) -> None:
+def test_lengths_are_those_that_the_engine_stores(indexer: Indexer, tmp_path: Path) -> None:
     lengths = [*range(1, 70), 100, 199, 500, 1000, 4097, 20_000]
     with Indexer.create(tmp_path / "c") as lengthy:
         lengthy.add(
@@ -106,14 +107,16 @@ def test_lengths_are_those_that_the_engine_remembers(indexer: Indexer, tmp_path:
             )
             for n in lengths
         )
-        lengthy.build()
-        searcher = lengthy.search()._up_to_date_searcher()
+        searcher = lengthy.search()._searcher
+        assert isinstance(searcher, TantivySearcher)
+        rows: list[int] = []
         for suffix in "ab":
-            term = searcher._known("stems", f"length{suffix}")
-            assert term is not None
-            hits = searcher._searcher.search(term.query, 100).hits
-            rows = searcher._searcher.fast_field_values("row", [address for _, address in hits])
-            for (_, address), row in zip(hits, rows, strict=True):
-                told = term.query.explain(searcher._searcher, address).to_json()
-                (length,) = re.findall(r'"value": ([\d.]+),\s*"description": "dl,', told)
+            query = searcher._term_query("stems", f"length{suffix}", 1.0)
+            hits = searcher._searcher.search(query, 100).hits
+            found = searcher._searcher.fast_field_values("row", [address for _, address in hits])
+            rows += found
+            for (_, address), row in zip(hits, found, strict=True):
+                explanation = query.explain(searcher._searcher, address).to_json()
+                (length,) = re.findall(r'"value": ([\d.]+),\s*"description": "dl,', explanation)
                 assert float(length) == quantised_length(lengths[row]) == one_byte(lengths[row])
+    assert sorted(rows) == list(range(len(lengths)))

@@ -28,7 +28,7 @@ def test_majority_vote_of_20_neighbours(
     split: str, expected: float, indexer: Indexer, shared_data: Path
 ) -> None:
     documents = list(read_corpus(shared_data / "mesh47k" / f"{split}.json.gz").documents())
-    found = indexer.neighbours(documents, 20)
+    found = indexer.neighbour_arrays(documents, 20)
     label_sets, vocabulary = indexer.collection.label_sets(), indexer.vocabulary
     right = given = true = 0
     for rows, scores, document in zip(found.rows, found.scores, documents, strict=True):

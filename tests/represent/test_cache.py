@@ -127,7 +127,7 @@ def test_without_permission_to_write(path: Path) -> None:
     assert not path.exists()
 
 
-def test_an_entry_that_cannot_be_read_is_made_anew(cache: TermCache, path: Path) -> None:
+def test_an_entry_that_cannot_be_read_is_extracted_again(cache: TermCache, path: Path) -> None:
     words = Words()
     terms(cache, words, DOCUMENTS)
     connection = sqlite3.connect(path)

@@ -46,7 +46,7 @@ def test_unknown_names_list_the_known(tmp_path: Path) -> None:
 def test_names_that_lack_or_mix_something(tmp_path: Path) -> None:
     with Indexer.create(tmp_path / "c") as indexer:
         for name in ("stems,", ",", "lsa, "):
-            with pytest.raises(ConfigError, match="lacks a name beside a comma"):
+            with pytest.raises(ConfigError, match="has an empty name next to a comma"):
                 indexer.search(name)
         with pytest.raises(ConfigError, match=r'lsa is joined with ","'):
             indexer.search("stems+lsa")
@@ -100,5 +100,5 @@ def test_other_languages(
         pytest.importorskip("faiss")
     with Indexer.create(tmp_path / "c", language=language) as indexer:
         indexer.add(documents)
-        found = indexer.neighbours([Document("q", query)], 2, representation=representation)
+        found = indexer.neighbour_arrays([Document("q", query)], 2, representation=representation)
         assert set(found.rows[0].tolist()) == {0, 1}

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from labelkin.represent.folding import (
+    can_be_name,
     folded,
     is_acronym,
-    is_telling,
     plain,
     text_words,
     word_spans,
@@ -60,5 +60,5 @@ def test_acronyms() -> None:
 
 
 def test_words_that_cannot_be_a_name() -> None:
-    assert is_telling("rye", "en")
-    assert not any(is_telling(word, "en") for word in ("Will", "Wills", "the", "x", "2019"))
+    assert can_be_name("rye", "en")
+    assert not any(can_be_name(word, "en") for word in ("Will", "Wills", "the", "x", "2019"))

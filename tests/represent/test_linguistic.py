@@ -207,8 +207,8 @@ def test_kinds_do_not_collide_in_the_index(tmp_path: Path) -> None:
         indexer.build("all")
         assert indexer.info().indexes == sorted([*KINDS, "stems"])
         query = [Document("q", "Kenya", "Bakers bake.", language="en")]
-        assert set(indexer.neighbours(query, 2, representation="ners").rows[0]) == {0, -1}
-        assert set(indexer.neighbours(query, 2, representation="lemmas").rows[0]) == {0, 1}
+        assert set(indexer.neighbour_arrays(query, 2, representation="ners").rows[0]) == {0, -1}
+        assert set(indexer.neighbour_arrays(query, 2, representation="lemmas").rows[0]) == {0, 1}
         terms = indexer.search("ners+lemmas").matched_terms(
             query[0], list(indexer.collection.texts_of([0]).values())
         )

@@ -10,6 +10,7 @@ from labelkin.corpus import Document
 from labelkin.demo import demo_documents
 from labelkin.indexer import Indexer
 from labelkin.represent.lsa import LsaEncoder, LsaModel, fit_lsa
+from labelkin.store.config import CONFIG_NAME, update_config
 
 TEXTS = [
     ["bread", "rye", "oven"],
@@ -59,8 +60,8 @@ def test_it_is_fitted_once_and_again_on_request(tmp_path: Path) -> None:
             assert indexer.build("lsa", relearn=True) == 60
             assert LsaEncoder("lsa", indexer.collection).version != before
             # An indexer that had the old model open switches to the new one.
-            ours = indexer.neighbours(documents[:3], 5, representation="lsa")
-            theirs = other.neighbours(documents[:3], 5, representation="lsa")
+            ours = indexer.neighbour_arrays(documents[:3], 5, representation="lsa")
+            theirs = other.neighbour_arrays(documents[:3], 5, representation="lsa")
             assert np.array_equal(ours.scores, theirs.scores)
         assert len(list((tmp_path / "c" / "indexes").glob("vectors-*"))) == 1
 
@@ -68,12 +69,12 @@ def test_it_is_fitted_once_and_again_on_request(tmp_path: Path) -> None:
 def test_a_collection_that_is_empty_at_first(tmp_path: Path) -> None:
     with Indexer.create(tmp_path / "c", language="en") as indexer:
         query = [Document("q", "rye bread", language="en")]
-        assert (indexer.neighbours(query, 3, representation="lsa").rows == -1).all()
+        assert (indexer.neighbour_arrays(query, 3, representation="lsa").rows == -1).all()
         indexer.add(
             Document(f"d{n}", "rye bread" if n else "fish and boats", labels=("L",), language="en")
             for n in range(3)
         )
-        assert indexer.neighbours(query, 2, representation="lsa").rows.tolist() == [[1, 2]]
+        assert indexer.neighbour_arrays(query, 2, representation="lsa").rows.tolist() == [[1, 2]]
 
 
 def test_a_collection_that_has_grown_since(
@@ -110,8 +111,7 @@ def test_a_reader_with_other_settings_fits_once(
 
     monkeypatch.setattr("labelkin.represent.lsa.fit_lsa", counted)
     with Indexer.open(tmp_path / "c", read_only=True) as reader:
-        dense = reader.config.dense.model_copy(update={"dimensions": 8})
-        reader.collection.config = reader.config.model_copy(update={"dense": dense})
+        update_config(tmp_path / "c" / CONFIG_NAME, {"dense": {"dimensions": 8}})
         for _ in range(3):
-            assert reader.neighbours(documents[:2], 3, representation="lsa").rows.min() >= 0
+            assert reader.neighbour_arrays(documents[:2], 3, representation="lsa").rows.min() >= 0
     assert fitted == [40]

@@ -106,7 +106,7 @@ def test_texts_of_several_languages_by_a_path(model: Path, tmp_path: Path) -> No
             ]
         )
         for row, words in enumerate(("das brot", "el pan", "the river")):
-            neighbours = indexer.neighbours([Document("q", words)], 1, representation=name)
+            neighbours = indexer.neighbour_arrays([Document("q", words)], 1, representation=name)
             assert neighbours.rows.tolist() == [[row]]
             assert neighbours.distances()[0, 0] == pytest.approx(0, abs=0.005)
             assert neighbours.duplicates == (("q", row),)

@@ -16,7 +16,7 @@ pytest.importorskip("sklearn", reason="needs the extra `rerank`")
 
 
 @pytest.fixture(scope="session")
-def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A collection with a reranker."""
     path = tmp_path_factory.mktemp("rerank") / "c"
     with made(path, demo_documents(DOCUMENTS, 0)) as indexer:
@@ -25,15 +25,15 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def indexer(learned: Path) -> Iterator[Indexer]:
-    with Indexer.open(learned) as opened:
+def indexer(trained: Path) -> Iterator[Indexer]:
+    with Indexer.open(trained) as opened:
         yield opened
 
 
 @pytest.fixture
-def own(learned: Path, tmp_path: Path) -> Iterator[Indexer]:
+def own(trained: Path, tmp_path: Path) -> Iterator[Indexer]:
     """A copy that a test may change."""
-    shutil.copytree(learned, tmp_path / "c")
+    shutil.copytree(trained, tmp_path / "c")
     with Indexer.open(tmp_path / "c") as opened:
         yield opened
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from labelkin import Document, Indexer
 from labelkin.demo import demo_concepts, demo_documents
-from labelkin.rerank.settings import LearningSettings
+from labelkin.rerank.settings import RerankTrainingSettings
 from labelkin.vocab import Vocabulary
 
-QUICK = LearningSettings(documents=80, rounds=30, threads=1)
+QUICK = RerankTrainingSettings(documents=80, rounds=30, threads=1)
 DOCUMENTS = 500
 
 
@@ -22,5 +22,5 @@ def made(path: Path, documents: Iterable[Document]) -> Indexer:
 
 
 def fresh_documents(count: int) -> list[Document]:
-    """Documents that belong to the same world and are in no collection here."""
+    """Documents of the same kind that are in no collection here."""
     return list(demo_documents(DOCUMENTS + 300 + count, 0))[DOCUMENTS + 300 :]

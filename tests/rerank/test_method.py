@@ -12,10 +12,11 @@ from labelkin import Document, Indexer
 from labelkin.demo import demo_documents
 from labelkin.evaluate import evaluate, parse_measure
 from labelkin.exceptions import ModelMismatchError
-from labelkin.rerank.open import reranker_folder
+from labelkin.rerank.method import Rerank, _candidates
+from labelkin.rerank.model import RerankModel
 from labelkin.scoring.settings import Settings
 
-from .rerank_data import made
+from .rerank_data import QUICK, made
 
 RERANK = Settings(method="rerank")
 MIF = parse_measure("MiF")
@@ -46,8 +47,9 @@ def test_batches_give_the_same_as_one_by_one(indexer, fresh, monkeypatch):
     for one, other in zip(together, alone, strict=True):
         assert one == pytest.approx(other)
     suggested = indexer.suggest(documents, settings=RERANK)
-    assert [len(one) for one in suggested] == [
-        len(indexer.suggest([document], settings=RERANK)[0]) for document in documents
+    assert [[one.concept.id for one in suggestions] for suggestions in suggested] == [
+        [one.concept.id for one in indexer.suggest([document], settings=RERANK)[0]]
+        for document in documents
     ]
 
 
@@ -59,29 +61,56 @@ def test_nothing_to_go_by(indexer):
 
 
 def test_signals_add_up_to_the_log_odds(indexer, fresh):
-    method = indexer.method(RERANK)
+    method = Rerank()
     queries = indexer.queries(fresh[:3], RERANK.k)
-    given = method.cut(queries, method.rank(queries))
-    candidates = method._candidates(queries)
-    for place, suggestions in enumerate(method.suggestions(queries, given)):
+    given = method.cut(queries, method.rank(queries, RERANK), RERANK)
+    candidates = _candidates(queries, RERANK)
+    ranker = indexer.runtime.models.get(RerankModel).ranker
+    assert len(given.columns)
+    for place, suggestions in enumerate(method.explain(queries, given, RERANK, signals=True)):
         keys = place * candidates.pairs.width + given[place][0].astype(np.int64)
         lines = np.searchsorted(candidates.pairs.keys, keys)
-        raw = method.model.ranker.scores(candidates.features[lines])
+        raw = ranker.scores(candidates.features[lines])
         sums = [sum(signal.weight for signal in one.signals) for one in suggestions]
         np.testing.assert_allclose(sums, np.log(raw / (1 - raw)), atol=1e-6)
         weights = [[signal.weight for signal in one.signals] for one in suggestions]
         assert weights == [sorted(one, reverse=True) for one in weights]
 
 
+def test_signals_only_if_asked_for(indexer, fresh):
+    plain, explained = (
+        indexer.suggest(fresh[:3], settings=RERANK, explain=explain) for explain in (False, True)
+    )
+    assert all(one.signals == () for suggestions in plain for one in suggestions)
+    assert all(one.signals for suggestions in explained for one in suggestions)
+    assert plain == [[replace(s, signals=()) for s in suggestions] for suggestions in explained]
+
+
 def test_bands(indexer):
-    method = indexer.method(RERANK)
-    calibration = method.model.info.calibration
+    band = Rerank().bands(indexer.queries([]), RERANK)
+    calibration = indexer.runtime.models.get(RerankModel).info.calibration
     accept, review = calibration.threshold(0.9), calibration.threshold(0.5)
     assert review <= accept
-    assert method.band(accept) == "accept"
-    assert method.band(review - 0.01) == "hidden"
+    assert band(accept) == "accept"
+    assert band(review - 0.01) == "hidden"
     if review < accept:
-        assert method.band(accept - 0.005) == "review"
+        assert band(accept - 0.005) == "review"
+
+
+def test_a_request_keeps_the_model_that_it_began_with(own, fresh):
+    queries = own.queries(fresh[:3], RERANK.k)
+    method = Rerank()
+    given = method.cut(queries, method.rank(queries, RERANK), RERANK)
+    expected = method.explain(queries, given, RERANK, signals=True)
+    own.train_reranker(settings=replace(QUICK, rounds=3, groups=("votes", "named")))
+    assert method.explain(queries, given, RERANK, signals=True) == expected
+    assert {
+        s.name for s in own.suggest(fresh[:1], settings=RERANK, explain=True)[0][0].signals
+    } == {
+        "similar documents",
+        "named in the text",
+        "any candidate",
+    }
 
 
 def test_excluded_headings_are_left_out_and_change_no_other_score(indexer, fresh):
@@ -110,19 +139,20 @@ def test_documents_and_headings_that_came_later(own, fresh):
     after = ranked(own, [text])[0]
     assert own.collection.generation().next_column == width + 1
     assert after != before
-    votes = own.method(RERANK)._candidates(own.queries([text], RERANK.k))
-    assert width in votes.pairs.columns.tolist()
+    candidates = _candidates(own.queries([text], RERANK.k), RERANK)
+    assert width in candidates.pairs.columns.tolist()
 
 
 def test_a_reranker_of_another_collection_is_refused(own, tmp_path):
     with made(tmp_path / "other", demo_documents(30, 0)) as other:
-        shutil.copytree(reranker_folder(own.collection), reranker_folder(other.collection))
+        folders = (one.runtime.models.folder / "rerank" for one in (own, other))
+        shutil.copytree(*folders)
         with pytest.raises(ModelMismatchError) as caught:
             other.suggest([Document("q", "Wheat")], settings=RERANK)
     assert "\n" not in str(caught.value)
 
 
-def test_prediction_needs_no_training_libraries(learned):
+def test_prediction_needs_no_training_libraries(trained):
     code = (
         "import sys\n"
         "for name in ('torch', 'sklearn', 'matplotlib'): sys.modules[name] = None\n"
@@ -134,7 +164,7 @@ def test_prediction_needs_no_training_libraries(learned):
         "    print(len(found))\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, str(learned)], capture_output=True, text=True, check=False
+        [sys.executable, "-c", code, str(trained)], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 0

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -17,22 +18,24 @@ from labelkin.exceptions import (
 )
 from labelkin.rerank import model as module
 from labelkin.rerank.calibration import Calibration
-from labelkin.rerank.features import feature_names
+from labelkin.rerank.features import Knowledge
 from labelkin.rerank.headings import Headings
-from labelkin.rerank.linear import LinearScorer
 from labelkin.rerank.matrices import to_arrays
 from labelkin.rerank.model import (
     RerankInfo,
     RerankModel,
     RerankParts,
-    reranker_digest,
+    reranker_info,
     save_reranker,
 )
 from labelkin.rerank.ranker import Ranker, fit_ranker
+from labelkin.rerank.signals import feature_names
+from labelkin.rerank.signals.linear import LinearScorer
 from labelkin.rerank.statistics import LabelStatistics
 from labelkin.rerank.term_columns import TermColumns
 
 WIDTH, TERMS = 4, 3
+WORDS = ["ba", "ba fä", "fä"]
 GROUPS = ("frequency", "document")
 
 
@@ -53,26 +56,25 @@ def ranker(seed: int = 0) -> Ranker:
 
 def parts(seed: int = 0) -> RerankParts:
     random = np.random.default_rng(seed)
-    return RerankParts(
-        ranker(seed),
-        TermColumns(["ba", "ba fä", "fä"], random.random(TERMS).astype(np.float32)),
-        LabelStatistics(
-            7,
-            random.random(WIDTH).astype(np.float32),
-            matrix(WIDTH, WIDTH, seed),
-            matrix(TERMS, WIDTH, seed),
-            matrix(TERMS, WIDTH, seed + 1),
-            random.random((3, WIDTH)).astype(np.float32),
-            random.random((3, WIDTH)).astype(np.float32),
-        ),
-        Headings(
-            matrix(WIDTH, TERMS, seed),
-            random.random(WIDTH).astype(np.float32),
-            random.random(WIDTH).astype(np.float32),
-            matrix(WIDTH, WIDTH, seed),
-        ),
-        LinearScorer(matrix(2, TERMS, seed), np.ones(2, dtype=np.float32), np.array([1, 3])),
+    terms = TermColumns(WORDS, random.random(TERMS).astype(np.float32))
+    statistics = LabelStatistics(
+        7,
+        random.random(WIDTH).astype(np.float32),
+        matrix(WIDTH, WIDTH, seed),
+        matrix(TERMS, WIDTH, seed),
+        matrix(TERMS, WIDTH, seed + 1),
+        random.random((3, WIDTH)).astype(np.float32),
+        random.random((3, WIDTH)).astype(np.float32),
     )
+    headings = Headings(
+        matrix(WIDTH, TERMS, seed),
+        random.random(WIDTH).astype(np.float32),
+        random.random(WIDTH).astype(np.float32),
+        matrix(WIDTH, WIDTH, seed),
+    )
+    linear = LinearScorer(matrix(2, TERMS, seed), np.ones(2, dtype=np.float32), np.array([1, 3]))
+    knowledge = Knowledge(statistics, headings, terms, GROUPS, {"linear": linear})
+    return RerankParts(ranker(seed), knowledge, WORDS)
 
 
 INFO = RerankInfo(
@@ -90,38 +92,51 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "rerank"
 
 
-def opened(folder: Path) -> RerankModel:
-    """A model of which every part has been read."""
-    model = RerankModel(folder)
-    assert model.ranker and model.terms and model.statistics and model.headings and model.linear
-    return model
-
-
 def test_everything_comes_back(folder):
-    model, saved = opened(folder), parts()
-    assert model.info == INFO
+    model, saved = RerankModel(folder), parts()
+    assert model.info == reranker_info(folder) == INFO
     np.testing.assert_array_equal(
         model.ranker.scores(features(1)), saved.ranker.scores(features(1))
     )
-    assert model.terms.terms == saved.terms.terms
-    np.testing.assert_array_equal(model.terms.idf, saved.terms.idf)
-    for one, other in ((model.statistics, saved.statistics), (model.headings, saved.headings)):
-        found, expected = to_arrays(one), to_arrays(other)
-        assert {*found} == {*expected}
-        for name, array in expected.items():
-            np.testing.assert_array_equal(found[name], array, err_msg=name)
-    assert saved.linear is not None
-    assert model.linear.columns.tolist() == saved.linear.columns.tolist()
+    found, expected = model.knowledge, saved.knowledge
+    assert found.groups == expected.groups
+    assert found.terms.columns(WORDS).tolist() == [0, 1, 2]
+    np.testing.assert_array_equal(found.terms.is_single, expected.terms.is_single)
+    np.testing.assert_array_equal(found.terms.idf, expected.terms.idf)
+    for one, other in (
+        (found.statistics, expected.statistics),
+        (found.headings, expected.headings),
+    ):
+        arrays, saved_arrays = to_arrays(one), to_arrays(other)
+        assert {*arrays} == {*saved_arrays}
+        for name, array in saved_arrays.items():
+            np.testing.assert_array_equal(arrays[name], array, err_msg=name)
+    assert {*found.fitted} == {"linear"}
+    assert found.fitted["linear"].columns.tolist() == [1, 3]
+    np.testing.assert_allclose(
+        found.fitted["linear"].weights.toarray(),
+        expected.fitted["linear"].weights.toarray(),
+        atol=1e-3,
+    )
 
 
-def test_without_a_linear_scorer_and_without_terms(tmp_path):
+def test_without_a_fitted_signal_and_without_terms(tmp_path):
     some = parts()
     nothing = TermColumns([], np.zeros(0, dtype=np.float32))
-    made = RerankParts(some.ranker, nothing, some.statistics, some.headings, None)
-    save_reranker(tmp_path, INFO, made, "")
+    knowledge = replace(some.knowledge, terms=nothing, fitted={})
+    save_reranker(tmp_path, INFO, RerankParts(some.ranker, knowledge, []), "")
     model = RerankModel(tmp_path)
-    assert model.linear is None
-    assert len(model.terms) == 0
+    assert model.knowledge.fitted == {}
+    assert len(model.knowledge.terms) == 0
+
+
+def test_a_larger_vocabulary(folder):
+    model = RerankModel(folder)
+    assert model.knowledge_for(WIDTH) is model.knowledge
+    wide = model.knowledge_for(WIDTH + 2)
+    assert model.knowledge_for(WIDTH + 2) is wide
+    assert wide.statistics.width == len(wide.headings.weights) == WIDTH + 2
+    assert wide.fitted is model.knowledge.fitted
 
 
 def test_the_same_parts_have_the_same_bytes(folder, tmp_path):
@@ -130,23 +145,23 @@ def test_the_same_parts_have_the_same_bytes(folder, tmp_path):
     assert names == sorted(path.name for path in (tmp_path / "again").iterdir())
     for name in names:
         assert (folder / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
-    assert reranker_digest(folder) == reranker_digest(tmp_path / "again")
+    assert RerankModel.checksum_of(folder) == RerankModel.checksum_of(tmp_path / "again")
 
 
 def test_a_new_model_replaces_the_old(folder):
-    before = reranker_digest(folder)
+    before = RerankModel.checksum_of(folder)
     (folder / "reliability.png").write_bytes(b"")
     save_reranker(folder, INFO, parts(1), "Another card.\n")
-    assert reranker_digest(folder) != before
+    assert RerankModel.checksum_of(folder) != before
     assert len([*folder.glob("*-*")]) == 4
     assert (folder / "reliability.png").exists()
-    opened(folder)
+    RerankModel(folder)
 
 
 @pytest.mark.parametrize("after", range(6))
 def test_a_kill_between_files_leaves_the_old_model(folder, monkeypatch, after):
-    before = reranker_digest(folder)
-    raw = opened(folder).ranker.scores(features(1))
+    before = RerankModel.checksum_of(folder)
+    raw = RerankModel(folder).ranker.scores(features(1))
     written = []
 
     def dying(write):
@@ -163,15 +178,15 @@ def test_a_kill_between_files_leaves_the_old_model(folder, monkeypatch, after):
     with pytest.raises(KeyboardInterrupt):
         save_reranker(folder, INFO, parts(1), "Another card.\n")
     monkeypatch.undo()
-    assert reranker_digest(folder) == before
-    np.testing.assert_array_equal(opened(folder).ranker.scores(features(1)), raw)
+    assert RerankModel.checksum_of(folder) == before
+    np.testing.assert_array_equal(RerankModel(folder).ranker.scores(features(1)), raw)
     save_reranker(folder, INFO, parts(1), "Another card.\n")
     assert len([*folder.glob("*-*")]) == 4
 
 
 def refused(folder: Path, kind: type[Exception]) -> str:
     with pytest.raises(kind) as caught:
-        opened(folder)
+        RerankModel(folder)
     message = str(caught.value)
     assert "\n" not in message
     assert str(folder) in message
@@ -246,6 +261,12 @@ def test_trees_over_other_features(folder):
     assert "another version" in refused(folder, ModelMismatchError)
 
 
+def test_a_signal_that_is_not_installed(folder):
+    changed(folder, groups=["frequency", "magic"])
+    with pytest.raises(ModelMismatchError, match="the signal 'magic', which is not installed"):
+        RerankModel(folder)
+
+
 def test_pickled_arrays_are_not_read(folder):
     (path,) = folder.glob("statistics-*")
     with np.load(path) as arrays:
@@ -253,8 +274,8 @@ def test_pickled_arrays_are_not_read(folder):
     content["idf"] = np.array([{"a": 1}], dtype=object)
     with path.open("wb") as file:
         np.savez(file, **content)
-    digest = module._digest(path.read_bytes()).hexdigest()
-    shutil.move(path, folder / f"statistics-{digest}.npz")
+    checksum = module._checksum(path.read_bytes()).hexdigest()
+    shutil.move(path, folder / f"statistics-{checksum}.npz")
     files = json.loads((folder / "model.json").read_text())["files"]
-    changed(folder, files={**files, "statistics": f"statistics-{digest}.npz"})
+    changed(folder, files={**files, "statistics": f"statistics-{checksum}.npz"})
     assert "allow_pickle" in refused(folder, ModelDamagedError)

@@ -20,31 +20,35 @@ def plain_terms(stems: list[str]) -> list[str]:
 @given(texts)
 def test_terms_that_occur_in_enough_documents(documents):
     frequencies = Counter(term for stems in documents for term in {*plain_terms(stems)})
-    terms = TermColumns.learned(iter(documents), len(documents))
-    assert terms.terms == sorted(t for t, n in frequencies.items() if n >= (4 if " " in t else 2))
-    for column, term in enumerate(terms.terms):
-        assert terms.column(term) == column
+    terms, words = TermColumns.counted(iter(documents), len(documents))
+    assert words == sorted(t for t, n in frequencies.items() if n >= (4 if " " in t else 2))
+    assert len(terms) == len(words)
+    assert terms.columns(words).tolist() == [*range(len(words))]
+    # The columns can be rebuilt from the words and their weights.
+    assert TermColumns(words, terms.idf).columns(words).tolist() == [*range(len(words))]
+    for column, term in enumerate(words):
         assert terms.is_single[column] == (" " not in term)
         assert terms.idf[column] == pytest.approx(
             np.log(len(documents) / frequencies[term]), abs=1e-6
         )
-    assert terms.column("unheard of") is None
+    assert terms.columns(["unheard of", *words]).tolist() == [-1, *range(len(words))]
+    assert len(terms.columns([])) == 0
 
 
 @given(texts, texts)
-def test_counts(learned, documents):
-    terms = TermColumns.learned(learned, len(learned))
+def test_counts(counted, documents):
+    terms, words = TermColumns.counted(counted, len(counted))
     counts = terms.counts(documents)
     assert counts.shape == (len(documents), len(terms))
     assert counts.has_sorted_indices
     for line, stems in zip(counts.toarray(), documents, strict=True):
         expected = Counter(plain_terms(stems))
-        assert line.tolist() == [expected[term] for term in terms.terms]
+        assert line.tolist() == [expected[term] for term in words]
 
 
 @given(texts, st.booleans())
 def test_weights(documents, pairs):
-    terms = TermColumns.learned(documents, len(documents))
+    terms, _ = TermColumns.counted(documents, len(documents))
     counts = terms.counts(documents)
     before = counts.toarray()
     weighted = terms.weighted(counts, pairs=pairs).toarray()
@@ -58,15 +62,15 @@ def test_weights(documents, pairs):
 
 
 def test_no_documents_and_no_terms():
-    terms = TermColumns.learned([["a"], []], 2)
+    terms, _ = TermColumns.counted([["a"], []], 2)
     assert len(terms) == 0
     assert terms.counts([["a"], []]).shape == (2, 0)
     assert terms.weighted(terms.counts([["a"]]), pairs=True).shape == (1, 0)
-    some = TermColumns.learned([["a"], ["a"]], 2)
+    some, _ = TermColumns.counted([["a"], ["a"]], 2)
     assert some.counts([]).shape == (0, 1)
 
 
 def test_lines_of_length_1():
-    terms = TermColumns.learned([["a", "b"], ["a"], ["b", "c"], ["c"]], 4)
+    terms, _ = TermColumns.counted([["a", "b"], ["a"], ["b", "c"], ["c"]], 4)
     made = unit_rows(terms.counts([["a", "a", "b"], [], ["c"]]))
     np.testing.assert_allclose(np.linalg.norm(made.toarray(), axis=1), [1, 0, 1], rtol=1e-6)

@@ -81,7 +81,7 @@ def interrupted(output: Path, after: int) -> Path:
     return output.with_name(f".{output.name}.journal")
 
 
-def test_an_interrupted_run_is_taken_up(tmp_path: Path) -> None:
+def test_an_interrupted_run_is_continued(tmp_path: Path) -> None:
     run(tmp_path / "whole.jsonl")
     journal = interrupted(tmp_path / "o.jsonl", after=23)
     assert len(journal.read_text().splitlines()) == 1 + 20
@@ -104,7 +104,7 @@ def test_other_settings_begin_again(tmp_path: Path) -> None:
     assert run(tmp_path / "o.jsonl", settings={"k": 30}).resumed == 0
 
 
-def test_another_input_is_taken_up_as_far_as_it_is_the_same(tmp_path: Path) -> None:
+def test_another_input_is_reused_as_far_as_it_is_the_same(tmp_path: Path) -> None:
     changed = [*DOCUMENTS[:7], replace(DOCUMENTS[7], title="Another"), *DOCUMENTS[8:]]
     run(tmp_path / "whole.jsonl", changed)
     interrupted(tmp_path / "o.jsonl", after=23)
@@ -129,7 +129,7 @@ def test_without_documents_nothing_is_written(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_what_cannot_be_written_to_is_said_first(tmp_path: Path) -> None:
+def test_an_output_that_cannot_be_written_is_refused_first(tmp_path: Path) -> None:
     for output, message in (
         (tmp_path, "a folder"),
         (tmp_path / "no" / "o.jsonl", "no such folder"),

@@ -30,11 +30,17 @@ def indexer(tmp_path: Path, vocabulary: Vocabulary) -> Iterator[Indexer]:
 QUERY = [Document("q", "sourdough oven")]
 
 
+REQUEST = ("limit", "include", "exclude")
+
+
 def names(indexer: Indexer, **changes: object) -> list[str]:
+    """The suggested headings with other values of the request or of the scorer."""
+    request = {name: changes.pop(name) for name in REQUEST if name in changes}
     settings = Settings.from_config(indexer.config)
-    settings = replace(settings, knn=replace(settings.knn, **changes))  # type: ignore[arg-type]
-    (found,) = indexer.suggest(QUERY, settings=settings)
-    return [suggestion.concept.name() for suggestion in found]
+    scorer = replace(settings.knn, **changes)  # type: ignore[arg-type]
+    settings = replace(settings, knn=scorer, **request)  # type: ignore[arg-type]
+    (suggestions,) = indexer.suggest(QUERY, settings=settings)
+    return [suggestion.concept.name() for suggestion in suggestions]
 
 
 def test_suggestions_carry_their_evidence(indexer: Indexer) -> None:
@@ -66,7 +72,7 @@ def test_cuts(indexer: Indexer) -> None:
 def test_lists(indexer: Indexer) -> None:
     assert names(indexer, count=None, exclude=("Bread",)) == ["Oats", "Bread, Rye"]
     assert names(indexer, count=None, include=("A01",)) == ["Bread", "Bread, Rye"]
-    with pytest.raises(ConfigError, match="no concept"):
+    with pytest.raises(ConfigError, match="not a concept"):
         names(indexer, include=("Nonsense",))
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from labelkin import Document, Indexer
+from labelkin.scoring import mention_search as module
 from labelkin.scoring import name_cache
 from labelkin.scoring.mention_search import MentionSearch
 from labelkin.scoring.name_cache import name_tables
@@ -13,14 +14,8 @@ from labelkin.scoring.name_table import NameTable
 from labelkin.vocab import Concept, Vocabulary
 
 
-def as_if_anew(indexer: Indexer) -> dict[str, NameTable]:
-    """The tables as a new process has them, which remembers none."""
-    name_cache._latest.clear()
-    return name_tables(indexer.collection)
-
-
 def columns(search: MentionSearch, *documents: Document) -> list[list[int]]:
-    mentions = search.find(documents)
+    mentions = search.matches(documents).mentions()
     return [part.tolist() for part in np.split(mentions.columns, mentions.starts[1:-1])]
 
 
@@ -30,9 +25,29 @@ def test_each_document_in_its_language(tmp_path: Path, vocabulary: Vocabulary) -
         english = Document("e", "Bread and Roggenbrot", language="en")
         german = Document("g", "Bread und Roggenbrot", language="de")
         french = Document("f", "Bread et Brot", language="fr")
-        assert columns(search, english, german, german, french) == [[0], [1], [1], [0]]
-        assert [*search.namings(german)] == [1]
-        assert len(search.find([])) == 0
+        documents = (english, german, german, french)
+        assert columns(search, *documents) == [[0], [1], [1], [0]]
+        matches = search.matches(documents)
+        assert [[*matches.namings(place)] for place in range(4)] == [[0], [1], [1], [0]]
+        with pytest.raises(IndexError):
+            matches.namings(4)
+        assert len(search.matches([]).mentions()) == 0
+
+
+def test_chunks_give_the_same(
+    tmp_path: Path, vocabulary: Vocabulary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = ("Rye bread", "nothing", "Oats and bread", "", "Barley")
+    documents = [Document(str(n), text, language="en") for n, text in enumerate(texts)]
+    with Indexer.create(tmp_path / "c", vocabulary) as indexer:
+        search = MentionSearch(indexer.collection)
+        whole = search.matches(documents)
+        monkeypatch.setattr(module, "_CHUNK", 2)
+        parts = search.matches(documents)
+        for name, values in vars(whole.mentions()).items():
+            np.testing.assert_array_equal(getattr(parts.mentions(), name), values)
+        for place in range(len(documents)):
+            assert parts.namings(place) == whole.namings(place)
 
 
 def test_names_in_a_stray_language_are_not_lost(tmp_path: Path) -> None:
@@ -53,61 +68,75 @@ def test_a_vocabulary_without_concepts(tmp_path: Path) -> None:
         assert columns(MentionSearch(indexer.collection), Document("q", "Bread")) == [[]]
 
 
-def test_tables_are_kept(tmp_path: Path, vocabulary: Vocabulary, monkeypatch) -> None:
+def test_tables_are_cached_on_disk(
+    tmp_path: Path, vocabulary: Vocabulary, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with Indexer.create(tmp_path / "c", vocabulary) as indexer:
         first = name_tables(indexer.collection)
-        assert name_tables(indexer.collection) is first
         assert list(first) == ["en", "de"]
         with monkeypatch.context() as patched:
             patched.setattr(NameTable, "make", None)
-            kept = as_if_anew(indexer)
+            cached = name_tables(indexer.collection)
+        assert list(cached) == ["en", "de"]
         for language, table in first.items():
-            for name, value in vars(table).items():
-                np.testing.assert_array_equal(getattr(kept[language], name), value)
+            for name in ("language", "words", "names", "starts", "columns", "preferred"):
+                expected = getattr(table, name)
+                np.testing.assert_array_equal(getattr(cached[language], name), expected)
+            np.testing.assert_array_equal(cached[language].acronyms, table.acronyms)
 
 
 def test_tables_follow_the_vocabulary(tmp_path: Path, vocabulary: Vocabulary) -> None:
     with Indexer.create(tmp_path / "c", vocabulary) as indexer:
         before = len(name_tables(indexer.collection)["en"])
-        indexer.add([Document("a", "x", labels=("Sourdough",))], keep_unknown=True)
-        names = name_tables(indexer.collection)
-        assert sum(map(len, names.values())) > before + 2
-        found = columns(MentionSearch(indexer.collection), Document("q", "sourdough"))
-        assert found == [[5]]
+        new = Document("a", "x", language="en", labels=("Sourdough",))
+        indexer.add([new], keep_unknown=True)
+        assert len(name_tables(indexer.collection)["en"]) == before + 1
+        text = Document("q", "sourdough", language="en")
+        assert columns(MentionSearch(indexer.collection), text) == [[5]]
 
 
 @pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x03\x04 cut short"])
-def test_a_damaged_file_is_made_anew(
-    tmp_path: Path, vocabulary: Vocabulary, content: bytes
-) -> None:
+def test_a_damaged_cache_is_rebuilt(tmp_path: Path, vocabulary: Vocabulary, content: bytes) -> None:
     with Indexer.create(tmp_path / "c", vocabulary) as indexer:
         name_tables(indexer.collection)
         path = indexer.collection.path / "cache" / name_cache._NAME
         path.write_bytes(content)
-        assert len(as_if_anew(indexer)["en"]) == 9
+        assert len(name_tables(indexer.collection)["en"]) == 9
         assert path.stat().st_size > 1000
 
 
-def test_nothing_is_written_where_only_reading_is_allowed(
+def test_nothing_is_written_to_a_read_only_collection(
     tmp_path: Path, vocabulary: Vocabulary
 ) -> None:
     Indexer.create(tmp_path / "c", vocabulary).close()
     with Indexer.open(tmp_path / "c", read_only=True) as indexer:
-        assert len(as_if_anew(indexer)["de"]) == 2
+        assert len(name_tables(indexer.collection)["de"]) == 2
     assert not (tmp_path / "c" / "cache" / name_cache._NAME).exists()
 
 
-def test_the_latest_vocabularies_are_remembered(tmp_path: Path, vocabulary: Vocabulary) -> None:
-    for name in "abc":
-        with Indexer.create(tmp_path / name, vocabulary) as indexer:
-            name_tables(indexer.collection)
-    assert len(name_cache._latest) == name_cache._REMEMBERED
+def test_states_with_the_same_vocabulary_share_a_search(
+    tmp_path: Path, vocabulary: Vocabulary
+) -> None:
+    with Indexer.create(tmp_path / "c", vocabulary) as indexer:
+        before = indexer.snapshot()
+        search = MentionSearch.of(before)
+        assert MentionSearch.of(before) is search
+        indexer.add([Document("a", "x", labels=("V1",))])
+        assert indexer.snapshot() is not before
+        assert MentionSearch.of(indexer.snapshot()) is search
+        new = Document("b", "x", language="en", labels=("Sourdough",))
+        indexer.add([new], keep_unknown=True)
+        grown = MentionSearch.of(indexer.snapshot())
+        assert grown is not search
+        text = Document("q", "sourdough", language="en")
+        assert (columns(search, text), columns(grown, text)) == ([[]], [[5]])
 
 
 def test_the_words_that_name(tmp_path: Path, vocabulary: Vocabulary) -> None:
     text = "Bread. RYE-BREAD and rye  bread; the bread of oats."
     with Indexer.create(tmp_path / "c", vocabulary, language="en") as indexer:
-        named = MentionSearch(indexer.collection).namings(Document("q", "Oats and rye", text))
+        search = MentionSearch(indexer.collection)
+        named = search.matches([Document("q", "Oats and rye", text, language="en")]).namings(0)
     assert [(n.words, n.place, n.count, n.nested) for n in named[0]] == [
         ("Bread", "body", 2, False),
         ("Bread", "body", 2, True),

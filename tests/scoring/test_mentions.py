@@ -139,9 +139,14 @@ def test_words_are_forgotten_when_there_are_too_many(finder: MentionFinder, monk
 
 
 def test_matches_say_where(finder: MentionFinder) -> None:
-    matches = finder.matches([Document("q", "On type 2 diabetes", "Multiple sclerosis")])
+    documents = [Document("q", "On type 2 diabetes", "Multiple sclerosis"), Document("e")]
+    matches, sizes = finder.matches(documents)
     places = zip(matches.columns, matches.begins, matches.ends, matches.in_title, strict=True)
     assert (1, 1, 4, True) in list(places)
     assert matches.in_title.tolist() == [True, True, False]
     # The title has four words, and an end.
     assert matches.begins[2] == 5
+    # The ends of title and body count as words.
+    assert sizes.tolist() == [8, 2]
+    assert len(matches.of(0)) == 3
+    assert len(matches.of(1)) == 0

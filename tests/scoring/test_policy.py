@@ -35,7 +35,7 @@ def test_include_and_exclude(vocabulary: Vocabulary) -> None:
     assert allowed(LabelPolicy(vocabulary, include=["A01"])) == [0, 1]
     assert allowed(LabelPolicy(vocabulary, include=["A"], exclude=["A01.100"])) == [0]
     assert allowed(LabelPolicy(vocabulary, include=["http://example.org/v"])) == [3]
-    with pytest.raises(ConfigError, match="'Wheat' is no concept, notation or scheme"):
+    with pytest.raises(ConfigError, match="'Wheat' is not a concept, notation or scheme"):
         LabelPolicy(vocabulary, include=["Wheat"])
 
 

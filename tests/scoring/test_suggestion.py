@@ -2,17 +2,17 @@ from __future__ import annotations
 
 import pytest
 
-from labelkin.scoring.suggestion import Carrier, Naming, Signal, Suggestion
+from labelkin.scoring.suggestion import Carrier, Naming, SignalWeight, Suggestion
 from labelkin.vocab import Concept
 
 OATS = Concept("V3", {"en": "Oats"})
 CARRIER = Carrier("d1", "Porridge", 0.5, 1.0)
 NAMING = Naming("oats", "title")
 SIGNALS = (
-    Signal("named in the text", 2.0),
-    Signal("similar documents", 1.5),
-    Signal("words of the text", 1.0),
-    Signal("other headings", -0.5),
+    SignalWeight("named in the text", 2.0),
+    SignalWeight("similar documents", 1.5),
+    SignalWeight("words of the text", 1.0),
+    SignalWeight("other headings", -0.5),
 )
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from labelkin.exceptions import ConfigError
-from labelkin.neighbours import NOBODY, Neighbours
+from labelkin.neighbours import NO_NEIGHBOUR, Neighbours
 from labelkin.scoring.cut import expected_counts
 from labelkin.scoring.votes import SQUARE_FLOOR, WEIGHTINGS, neighbour_weights, vote
 from labelkin.store.label_sets import LabelSets, Segment
@@ -53,8 +53,8 @@ def test_weights() -> None:
         neighbour_weights(d, "cubic")  # type: ignore[arg-type]
 
 
-def test_nobody_does_not_vote_or_count() -> None:
-    found = neighbours([[4, NOBODY], [NOBODY, NOBODY]], [[5, 0], [0, 0]])
+def test_empty_places_do_not_vote_or_count() -> None:
+    found = neighbours([[4, NO_NEIGHBOUR], [NO_NEIGHBOUR, NO_NEIGHBOUR]], [[5, 0], [0, 0]])
     weights = neighbour_weights(found.distances(), "majority")
     assert ranked(found, weights) == [[4], []]
     assert expected_counts(found, weights, LABEL_SETS).tolist() == [1, 0]
@@ -77,11 +77,11 @@ def test_counts() -> None:
     st.sampled_from(WEIGHTINGS),
 )
 def test_votes_equal_a_count_by_hand(drawn: list, weighting: str) -> None:
-    rows = [[row for row, _ in one] + [NOBODY] * (4 - len(one)) for one in drawn]
+    rows = [[row for row, _ in one] + [NO_NEIGHBOUR] * (4 - len(one)) for one in drawn]
     scores = [[score for _, score in one] + [0.0] * (4 - len(one)) for one in drawn]
     for of_rows, of_scores in zip(rows, scores, strict=True):
         for place, row in enumerate(of_rows):
-            of_scores[place] = 0.0 if row == NOBODY else of_scores[place]
+            of_scores[place] = 0.0 if row == NO_NEIGHBOUR else of_scores[place]
     if not rows:
         return
     found = neighbours(rows, scores)
@@ -91,7 +91,7 @@ def test_votes_equal_a_count_by_hand(drawn: list, weighting: str) -> None:
         tally: dict[int, float] = {}
         total = 0.0
         for rank, row in enumerate(rows[place]):
-            if row != NOBODY:
+            if row != NO_NEIGHBOUR:
                 total += weights[place, rank]
                 for label in SETS[row]:
                     tally[label] = tally.get(label, 0) + weights[place, rank]

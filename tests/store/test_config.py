@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
 import pytest
 from hypothesis import given
@@ -11,6 +15,7 @@ from labelkin.exceptions import ConfigError
 from labelkin.store.config import (
     CollectionSection,
     Config,
+    WatchedConfig,
     read_config,
     to_toml,
     update_config,
@@ -74,3 +79,81 @@ def test_updating_keeps_comments_and_other_values(tmp_path: Path) -> None:
     assert path.read_text().startswith("# mine\n[neighbours]\nk = 30 # few\n")
     config = read_config(path)
     assert (config.neighbours.k, config.suggest.threshold) == (30, 0.25)
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> WatchedConfig:
+    write_config(Config(), tmp_path / "labelkin.toml")
+    return WatchedConfig(tmp_path / "labelkin.toml")
+
+
+def test_settings_are_the_same_object_until_the_file_changes(
+    watched: WatchedConfig, tmp_path: Path
+) -> None:
+    first = watched.current()
+    assert watched.current() is first
+    update_config(tmp_path / "labelkin.toml", {"neighbours": {"k": 30}})
+    second = watched.current()
+    assert (first.neighbours.k, second.neighbours.k) == (20, 30)
+    assert watched.current() is second
+
+
+def test_a_change_by_another_process_is_seen(watched: WatchedConfig, tmp_path: Path) -> None:
+    path = tmp_path / "labelkin.toml"
+    code = (
+        "import sys; path = sys.argv[1]; text = open(path).read();"
+        "open(path, 'w').write(text.replace('k = 20', 'k = 21'))"
+    )
+    assert watched.current().neighbours.k == 20
+    subprocess.run([sys.executable, "-c", code, str(path)], check=True)
+    assert watched.current().neighbours.k == 21
+
+
+@pytest.mark.parametrize("text", ["[neighbours\n", "[neighbours]\nk = 0\n", "[unknown]\n", None])
+def test_an_invalid_file_leaves_the_last_settings_and_is_reported_once(
+    text: str | None, watched: WatchedConfig, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "labelkin.toml"
+    valid = "[neighbours]\nk = 40\n"
+    path.write_text(valid)
+    before = watched.current()
+    if text is None:
+        path.unlink()
+    else:
+        path.write_text(text)
+    for _ in range(3):
+        assert watched.current() is before
+    (message,) = caplog.messages
+    assert message.startswith(f"{path}: ")
+    assert "keeping the previous settings" in message
+    path.write_text(valid.replace("40", "41"))
+    assert watched.current().neighbours.k == 41
+    assert len(caplog.messages) == 1
+
+
+def test_threads_may_ask_while_the_file_changes(watched: WatchedConfig, tmp_path: Path) -> None:
+    path = tmp_path / "labelkin.toml"
+    done = Event()
+
+    def ask() -> list[int]:
+        values = []
+        while not done.is_set():
+            values.append(watched.current().neighbours.k)
+        return values
+
+    with ThreadPoolExecutor(4) as pool:
+        asking = [pool.submit(ask) for _ in range(4)]
+        try:
+            for k in range(21, 50):
+                update_config(path, {"neighbours": {"k": k}})
+        finally:
+            done.set()
+        for future in asking:
+            assert set(future.result()) <= set(range(20, 50))
+    assert watched.current().neighbours.k == 49
+
+
+def test_opening_with_an_invalid_file_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "labelkin.toml").write_text("[neighbours]\nk = 0\n")
+    with pytest.raises(ConfigError, match=r"neighbours\.k"):
+        WatchedConfig(tmp_path / "labelkin.toml")

@@ -120,7 +120,7 @@ def test_interrupted_adding_says_how_to_go_on(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, output = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "interrupted; what was stored stays" in output
+    assert "interrupted; stored data is kept" in output
     assert "Traceback" not in output
     assert count_documents(folder) % BATCH == 0
 

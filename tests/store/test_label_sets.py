@@ -1,19 +1,34 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from labelkin.store.label_sets import LabelSets, Milestone, Segment, SegmentFolder
+from labelkin.store.label_sets import LabelSegments, LabelSets, Milestone, Segment
 
 SETS = st.lists(st.lists(st.integers(0, 9), unique=True).map(sorted), max_size=12)
 
 
-def anything(milestone: Milestone) -> bool:
-    return True
+class FakeReader:
+    """A reader whose past has some tokens, or all of them."""
+
+    def __init__(self, *tokens: str, everything: bool = False) -> None:
+        self._tokens = tokens
+        self._everything = everything
+
+    def knows(self, generation: int, token: str) -> bool:
+        return self._everything or token in self._tokens
+
+
+EVERYTHING: Any = FakeReader(everything=True)
+
+
+def knowing(*tokens: str) -> Any:
+    return FakeReader(*tokens)
 
 
 def segment(first: int, sets: list[list[int]]) -> Segment:
@@ -50,45 +65,47 @@ def test_segments_behave_as_one_list(groups: list[list[list[int]]], data: st.Dat
 def test_saved_segments_read_back_and_stay_few(
     groups: list[list[list[int]]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    folder = SegmentFolder(tmp_path_factory.mktemp("labels"))
+    folder = LabelSegments(tmp_path_factory.mktemp("labels"))
     flat: list[list[int]] = []
     for generation, group in enumerate(groups, start=1):
-        known = folder.load(anything)
+        known = folder.load(EVERYTHING)
         new = segment(len(flat), group)
         flat += group
         folder.save(known, new, Milestone(generation, "token", len(flat)))
-    segments = folder.load(anything)
+    segments = folder.load(EVERYTHING)
     sets = LabelSets(segments)
     assert [list(sets.columns(row)) for row in range(sets.rows)] == flat
     assert len(segments) <= 1 + np.log2(len(flat) + 1)
     assert len(list(folder.folder.iterdir())) == 1 + 2 * len(segments)
 
 
-def test_damage_is_told_and_starts_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    folder = SegmentFolder(tmp_path)
+def test_damaged_segments_are_left_out_with_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = LabelSegments(tmp_path)
     folder.save([], segment(0, [[1], [2, 3]]), Milestone(3, "t", 2))
     path = next(tmp_path.glob("*.columns.npy"))
     path.write_bytes(path.read_bytes()[:-8])
-    assert folder.load(anything) == []
-    assert "label sets are read from the database" in caplog.messages[0]
+    assert folder.load(EVERYTHING) == []
+    assert "reading label sets from the database" in caplog.messages[0]
 
 
-def test_leftovers_of_a_crash_are_swept(tmp_path: Path) -> None:
+def test_leftovers_of_a_crash_are_deleted(tmp_path: Path) -> None:
     (tmp_path / "000000000000-000000000009.starts.npy").write_bytes(b"half")
     (tmp_path / ".x.part").write_bytes(b"half")
-    folder = SegmentFolder(tmp_path)
+    folder = LabelSegments(tmp_path)
     folder.save([], segment(0, [[1]]), Milestone(1, "t", 1))
     assert len(list(tmp_path.iterdir())) == 3
 
 
-def test_only_what_lies_in_the_past_is_used(tmp_path: Path) -> None:
-    folder = SegmentFolder(tmp_path)
+def test_only_milestones_in_the_readers_past_are_used(tmp_path: Path) -> None:
+    folder = LabelSegments(tmp_path)
     folder.save([], segment(0, [[1], [2]]), Milestone(1, "a", 2))
-    folder.save(folder.load(anything), segment(2, [[3]]), Milestone(2, "b", 3))
-    older = LabelSets(folder.load(lambda past: past.generation <= 1))
+    folder.save(folder.load(EVERYTHING), segment(2, [[3]]), Milestone(2, "b", 3))
+    older = LabelSets(folder.load(knowing("a")))
     assert [list(older.columns(row)) for row in range(older.rows)] == [[1], [2]]
-    assert folder.load(lambda past: False) == []
-    # Another future after the first milestone.
+    assert folder.load(knowing()) == []
+    # Another history after the first milestone, as after a restored backup.
     folder.save(older.segments, segment(2, [[7], [8]]), Milestone(2, "c", 4))
-    newer = LabelSets(folder.load(lambda past: past.token in "ac"))
+    newer = LabelSets(folder.load(knowing("a", "c")))
     assert [list(newer.columns(row)) for row in range(newer.rows)] == [[1], [2], [7], [8]]

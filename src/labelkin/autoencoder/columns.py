@@ -1,4 +1,4 @@
-"""Which label of a model is which concept of a collection's vocabulary."""
+"""The labels of a model as columns of a collection's vocabulary."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class LabelColumns:
     def sets(self, label_sets: LabelSets, rows: Integers) -> tuple[Integers, Integers]:
         """The label sets of `rows` one after another, and where each begins.
 
-        Labels are numbered as in the model; those that it does not know are left out.
+        Labels are numbered as in the model; labels that it lacks are left out.
         """
         starts, columns = label_sets.gather(rows)
         labels = self.places[columns]

@@ -1,25 +1,21 @@
-"""From a collection's label sets to a trained model in its folder."""
+"""Training a label autoencoder on a collection's label sets, and saving it."""
 
 from __future__ import annotations
 
-import importlib.metadata
 import logging
-import os
-import platform
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from labelkin._version import __version__
 from labelkin.autoencoder.architecture import Architecture, make_architecture
 from labelkin.autoencoder.card import draw_curves, model_card
 from labelkin.autoencoder.model import ModelInfo, save_model, vocabulary_fingerprint
 from labelkin.autoencoder.origin import Origin
 from labelkin.autoencoder.training_data import TrainingData
-from labelkin.exceptions import CollectionBusyError, MissingExtraError, TrainingError
-from labelkin.store.locks import FileLock
+from labelkin.exceptions import MissingExtraError, TrainingError
+from labelkin.store.models import software_versions, training_lock
 
 if TYPE_CHECKING:
     from labelkin.autoencoder.training import TrainedNetwork, Trainer, Watcher
@@ -30,15 +26,15 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class TrainingReport:
-    """What a training did."""
+class AutoencoderReport:
+    """The result of training the label autoencoder."""
 
     info: ModelInfo
     folder: Path
 
     @property
     def validation(self) -> dict[str, float]:
-        """The figures of the weights that were kept; none where nothing was trained."""
+        """The measures of the best epoch; empty if nothing was trained."""
         best: dict[str, float] = self.info.training.get("best", {})
         return best
 
@@ -52,12 +48,12 @@ def fit_label_model(
     origin: Origin | None = None,
     resume: bool = False,
     watcher: Watcher | None = None,
-) -> TrainingReport | None:
+) -> AutoencoderReport | None:
     """Train on `data` and make the result the model in `folder`.
 
     Training starts from `origin` if there is one. Among several processes only
     the first writes and gets a report. With `resume` an interrupted training
-    goes on where its last checkpoint was.
+    continues from its last checkpoint.
     """
     trainer = _trainer_class()(data, settings, folder, origin)
     if not trainer.workers.is_first:
@@ -66,51 +62,40 @@ def fit_label_model(
         trainer.run()
         trainer.forget()
         return None
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder / ".training.lock")
-    with lock:
-        _require(lock, folder)
+    with training_lock(folder):
         if resume:
             trainer.resume()
         elif trainer.checkpoints.exists():
-            logger.warning("%s: an unfinished training is dropped", folder)
+            logger.warning("%s: discarding an unfinished training", folder)
             trainer.checkpoints.remove()
         info = _written(data, vocabulary, settings, trainer, trainer.run(watcher))
         trainer.forget()
-    return TrainingReport(info, folder)
+    return AutoencoderReport(info, folder)
 
 
-def take_over_model(
+def adopt_model(
     data: TrainingData,
     vocabulary: Vocabulary,
     settings: TrainingSettings,
     folder: Path,
     origin: Origin,
-) -> TrainingReport:
-    """Make `origin` the model in `folder` as it is, its labels matched; needs no torch."""
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder / ".training.lock")
-    with lock:
-        _require(lock, folder)
+) -> AutoencoderReport:
+    """Make `origin` the model in `folder` as it is, with labels matched; needs no torch."""
+    with training_lock(folder):
         info = replace(
             _info(data, vocabulary, settings, origin.model.info.architecture, origin),
             data=origin.model.info.data,
             training={"epochs": 0, "seconds": 0.0},
-            versions=_versions("numpy"),
+            versions=software_versions("numpy"),
         )
         save_model(folder, info, origin.tensors(data), model_card(info))
-        for course in ("training.csv", "training.png"):
-            (folder / course).unlink(missing_ok=True)
-    return TrainingReport(info, folder)
-
-
-def _require(lock: FileLock, folder: Path) -> None:
-    if not lock.take():
-        raise CollectionBusyError(f"{folder}: another process is training")
+        for name in ("training.csv", "training.png"):
+            (folder / name).unlink(missing_ok=True)
+    return AutoencoderReport(info, folder)
 
 
 def check_torch() -> None:
-    """Raise where training is not possible for want of torch."""
+    """Raise MissingExtraError if torch is not installed."""
     _trainer_class()
 
 
@@ -119,14 +104,16 @@ def check_training(
 ) -> None:
     """Raise what `fit_label_model` would, before anything expensive is done."""
     if settings.epochs < 1:
-        raise TrainingError("0 epochs only take over the model that training would start from")
+        raise TrainingError(
+            "training needs at least 1 epoch; 0 epochs only adopt a model to start from"
+        )
     _trainer_class()
     from labelkin.autoencoder.workers import find_device
 
     find_device(settings.device)
     make_architecture(settings.preset, data.labels, len(data.rows))
     if resume and not (folder / "checkpoint").is_dir():
-        raise TrainingError(f"{folder / 'checkpoint'}: nothing to resume; train afresh")
+        raise TrainingError(f"{folder / 'checkpoint'}: nothing to resume; start a new training")
 
 
 def _written(
@@ -136,7 +123,7 @@ def _written(
     trainer: Trainer,
     network: TrainedNetwork,
 ) -> ModelInfo:
-    """Write the trained network down; what `model.json` says of it."""
+    """Save the trained network; returns the content of `model.json`."""
     info = replace(
         _info(data, vocabulary, settings, network.architecture, trainer.origin),
         training={
@@ -148,7 +135,7 @@ def _written(
             "processes": trainer.workers.count,
             "device": trainer.device.type,
         },
-        versions=_versions("numpy", "torch"),
+        versions=software_versions("numpy", "torch"),
     )
     folder = trainer.log.parent
     draw_curves(network.history, folder / "training.png")
@@ -163,7 +150,7 @@ def _info(
     architecture: Architecture,
     origin: Origin | None,
 ) -> ModelInfo:
-    """What is known of a model before it is trained."""
+    """The description of a model before it is trained."""
     return ModelInfo(
         architecture=architecture,
         labels=tuple(vocabulary[int(column)].id for column in data.columns.columns),
@@ -175,17 +162,7 @@ def _info(
     )
 
 
-def _versions(*libraries: str) -> dict[str, str]:
-    return {
-        "labelkin": __version__,
-        "python": platform.python_version(),
-        **{name: importlib.metadata.version(name) for name in libraries},
-    }
-
-
 def _trainer_class() -> Any:
-    # Threads that wait for one another should not keep busy cores from those that work.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         from labelkin.autoencoder.training import Trainer
     except ModuleNotFoundError as error:

@@ -1,13 +1,13 @@
 """A trained label autoencoder on disk, and how it is run. Needs NumPy, not torch.
 
     label-ae/
-      model.json                what the network is, knows and was trained on
+      model.json                architecture, labels, settings and training
       weights-….safetensors     its weights, in float32; the two large tables in float16
       README.md                 the model card
-      training.csv, .png        the course of training
+      training.csv, .png        the training curves
 
 `model.json` names the weights and is written last, so that a folder always
-holds one whole model: the old one or the new one.
+holds one complete model: the old one or the new one.
 """
 
 from __future__ import annotations
@@ -25,28 +25,30 @@ import numpy.typing as npt
 from labelkin.atomic import atomic_file, atomic_text
 from labelkin.autoencoder.architecture import Architecture
 from labelkin.exceptions import ConfigError, ModelDamagedError, ModelNotFoundError, ModelTooNewError
+from labelkin.memo import Memo
+from labelkin.store.models import DESCRIPTION
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 MODEL_NAME = "label-ae"
 FORMAT_VERSION = 1
-DESCRIPTION = "model.json"
 NORM_EPSILON = 1e-5
-# With a row per heading these are nearly all of a model; half the digits are enough for them.
+_WITHOUT_BLAS = 20_000_000
+# The tables with a row per heading are nearly all of a model; float16 is enough for them.
 _TABLES = ("inputs.weight", "outputs.weight")
 
 Floats = npt.NDArray[np.float32]
 Tensors = Mapping[str, npt.NDArray[np.float32]]
 
-# The tensors of a network: dense layers and, where there is one, the normalisation behind.
+# The layers of a network: dense layers, each with the normalisation after it, if any.
 ENCODER = (("inputs", "norm1"), ("dense2", "norm2"), ("embedding", None))
 DECODER = (("dense3", "norm3"), ("dense4", "norm4"), ("outputs", None))
 
 
 @dataclass(frozen=True)
 class ModelInfo:
-    """What `model.json` says: enough to use the model, and to know where it came from."""
+    """The content of `model.json`: enough to use the model, and to know its origin."""
 
     architecture: Architecture
     labels: tuple[str, ...]
@@ -74,7 +76,7 @@ class ModelInfo:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> ModelInfo:
-        """What `to_json` gave."""
+        """The inverse of `to_json`."""
         return cls(
             architecture=Architecture(**content["architecture"]),
             labels=tuple(content["labels"]),
@@ -89,11 +91,11 @@ class ModelInfo:
 
 
 def vocabulary_fingerprint(identifiers: Sequence[str]) -> str:
-    """A digest of the concepts that a model can have been trained on."""
-    digest = hashlib.blake2b(digest_size=16)
+    """A checksum of the concepts of a vocabulary, in any order."""
+    checksum = hashlib.blake2b(digest_size=16)
     for identifier in sorted(identifiers):
-        digest.update(identifier.encode("utf-8", "replace") + b"\x00")
-    return digest.hexdigest()
+        checksum.update(identifier.encode("utf-8", "replace") + b"\x00")
+    return checksum.hexdigest()
 
 
 def save_model(folder: Path, info: ModelInfo, tensors: Tensors, card: str) -> None:
@@ -115,34 +117,48 @@ def save_model(folder: Path, info: ModelInfo, tensors: Tensors, card: str) -> No
             path.unlink(missing_ok=True)
 
 
-def model_digest(folder: Path) -> str:
-    """Changes whenever the model in `folder` does."""
-    return _digest(_described(folder)[1])
-
-
-def _digest(weights: str) -> str:
+def _checksum(weights: str) -> str:
     return weights.removeprefix("weights-").removesuffix(".safetensors")
 
 
 class LabelModel:
-    """A label autoencoder that can encode label sets and decode latent vectors.
+    """A label autoencoder that encodes label sets and decodes latent vectors.
 
-    Weights are read when they are needed: suggesting needs the decoder only.
-    The file stays open, so that a model trained meanwhile does no harm.
-    Normalisations are folded into the layers before them.
+    Threads may share it. Weights are read when they are first needed:
+    suggesting needs the decoder, and from the encoder's table only the rows of
+    some labels. The file stays open, so another model can be trained in the
+    meantime. Normalisations are folded into the layers before them.
     """
+
+    folder_name = MODEL_NAME
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.info, self._weights = _described(folder)
-        self._file = self._open()
-        self._encoder: _Layers | None = None
-        self._decoder: _Layers | None = None
+        self._file: Any = self._open()
+        self._inputs = self._input_table()
+        self._layers_memo = Memo()
+        #: Values that others derive from the model, kept as long as the model.
+        self.derived = Memo(8)
+
+    @classmethod
+    def load(cls, folder: Path) -> LabelModel:
+        """Read the model in `folder`."""
+        return cls(folder)
+
+    @classmethod
+    def checksum_of(cls, folder: Path) -> str:
+        """Changes whenever the model in `folder` does."""
+        return _checksum(_described(folder)[1])
+
+    def close(self) -> None:
+        """Drop what is derived from the model, which refers back to it."""
+        self.derived.clear()
 
     @property
-    def digest(self) -> str:
+    def checksum(self) -> str:
         """Changes whenever the weights do."""
-        return _digest(self._weights)
+        return _checksum(self._weights)
 
     @property
     def latent(self) -> int:
@@ -151,14 +167,17 @@ class LabelModel:
 
     def encode(self, label_sets: csr_matrix[Any]) -> Floats:
         """The latent vectors of label sets, given as a 0/1 matrix over the model's labels."""
-        if self._encoder is None:
-            self._encoder = self._layers(ENCODER)
-        (table, bias), *others = self._encoder
-        hidden = np.maximum(label_sets @ table + bias, 0)
+        (scale, bias), *others = self._encoder()
+        labels, places = np.unique(label_sets.indices, return_inverse=True)
+        rows = self._input_rows(labels)
+        few = type(label_sets)(
+            (label_sets.data, places, label_sets.indptr), shape=(label_sets.shape[0], len(labels))
+        )
+        hidden = np.maximum((few @ rows) * scale + bias, 0)
         *middle, (weight, shift) = others
         for inner, inner_shift in middle:
-            hidden = np.maximum(hidden @ inner.T + inner_shift, 0)
-        embedded: Floats = hidden @ weight.T + shift
+            hidden = np.maximum(_product(hidden, inner) + inner_shift, 0)
+        embedded: Floats = _product(hidden, weight) + shift
         activation = self.info.architecture.activation
         if activation == "relu":
             return np.maximum(embedded, 0)
@@ -169,28 +188,28 @@ class LabelModel:
         *hidden, (weight, bias) = self._decoder_layers()
         values = latent.astype(np.float32, copy=False)
         for inner, shift in hidden:
-            values = np.maximum(values @ inner.T + shift, 0)
+            values = np.maximum(_product(values, inner) + shift, 0)
         if columns is not None:
             weight, bias = weight[columns], bias[columns]
-        logits: Floats = values @ weight.T
+        logits = _product(values, weight)
         logits += bias
         return logits
 
     def tensors(self) -> dict[str, npt.NDArray[Any]]:
-        """All weights as they are stored, for whoever wants to start from them."""
+        """All weights as they are stored, to start another training from."""
         self._layers(ENCODER)
-        self._layers(DECODER)
+        self._decoder_layers()
         return {name: _read(self._file, name) for name in self._file.keys()}  # noqa: SIM118
 
     def related(self, label: str) -> list[tuple[str, float]]:
-        """All other labels by how much they go together with one, with the cosine."""
+        """All other labels with their cosine similarity to one, the most similar first."""
         vectors, place = self._label_vectors(), self.info.labels.index(label)
         similarities = vectors @ vectors[place]
         nearest = np.argsort(-similarities, kind="stable").tolist()
         return [(self.info.labels[n], float(similarities[n])) for n in nearest if n != place]
 
     def _label_vectors(self) -> Floats:
-        """A vector of unit length per label: near ones mean labels that go together."""
+        """A unit vector per label; labels that often occur together have similar ones."""
         weight, _ = self._decoder_layers()[-1]
         lengths = np.linalg.norm(weight, axis=1, keepdims=True).astype(np.float32)
         vectors: Floats = weight / np.maximum(lengths, np.float32(1e-12))
@@ -206,9 +225,48 @@ class LabelModel:
             raise ModelDamagedError(f"{path}: {error}; train the model again") from error
 
     def _decoder_layers(self) -> _Layers:
-        if self._decoder is None:
-            self._decoder = self._layers(DECODER)
-        return self._decoder
+        return self._layers_memo.get("decoder", lambda: self._layers(DECODER))
+
+    def _encoder(self) -> _Layers:
+        """Scale and shift of the sum of input rows, then the other layers."""
+        return self._layers_memo.get("encoder", self._encoder_layers)
+
+    def _encoder_layers(self) -> _Layers:
+        from safetensors import SafetensorError
+
+        path = self.folder / self._weights
+        first, *others = ENCODER
+        try:
+            scale, shift = _normalisation(self._file, first[1])
+            bias = _read(self._file, f"{first[0]}.bias")
+            shape = tuple(self._file.get_slice(f"{first[0]}.weight").get_shape())
+        except (SafetensorError, OSError, ValueError) as error:
+            raise self._damaged(path, error) from error
+        if shape != self._shapes((first,))[0]:
+            raise ModelDamagedError(f"{path}: not the weights of this model; train the model again")
+        return [(scale, bias * scale + shift), *self._layers(tuple(others))]
+
+    def _input_rows(self, labels: npt.NDArray[np.integer]) -> Floats:
+        """The rows of the input table for some labels, read from the mapped file."""
+        return np.asarray(self._inputs[labels], dtype=np.float32)
+
+    def _input_table(self) -> npt.NDArray[np.float16]:
+        """The input table as it lies in the file, mapped into memory."""
+        path = self.folder / self._weights
+        try:
+            with path.open("rb") as file:
+                length = int.from_bytes(file.read(8), "little")
+                header = json.loads(file.read(length))["inputs.weight"]
+            kinds = {"F16": np.float16, "F32": np.float32}
+            return np.memmap(
+                path,
+                kinds[header["dtype"]],
+                "r",
+                offset=8 + length + header["data_offsets"][0],
+                shape=tuple(header["shape"]),
+            )
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise self._damaged(path, error) from error
 
     def _layers(self, names: tuple[tuple[str, str | None], ...]) -> _Layers:
         from safetensors import SafetensorError
@@ -217,15 +275,18 @@ class LabelModel:
         try:
             layers = [_folded(self._file, *pair) for pair in names]
         except (SafetensorError, OSError, ValueError) as error:
-            raise ModelDamagedError(f"{path}: {error}; train the model again") from error
+            raise self._damaged(path, error) from error
         shapes = [weight.shape for weight, _ in layers]
         is_whole = all(np.isfinite(weight).all() for weight, _ in layers)
         if shapes != self._shapes(names) or not is_whole:
             raise ModelDamagedError(f"{path}: not the weights of this model; train the model again")
         return layers
 
+    def _damaged(self, path: Path, error: Exception) -> ModelDamagedError:
+        return ModelDamagedError(f"{path}: {error}; train the model again")
+
     def _shapes(self, names: tuple[tuple[str, str | None], ...]) -> list[tuple[int, ...]]:
-        """What the weights of layers must look like."""
+        """The shapes that the weights of layers must have."""
         architecture, labels = self.info.architecture, len(self.info.labels)
         first, second, latent = architecture.first, architecture.second, architecture.latent
         shapes = {
@@ -256,12 +317,26 @@ def _folded(file: Any, dense: str, norm: str | None) -> tuple[Floats, Floats]:
     weight, bias = _read(file, f"{dense}.weight"), _read(file, f"{dense}.bias")
     if norm is None:
         return weight, bias
-    variance = file.get_tensor(f"{norm}.running_var")
-    scale = file.get_tensor(f"{norm}.weight") / np.sqrt(variance + NORM_EPSILON)
-    shift = file.get_tensor(f"{norm}.bias") - file.get_tensor(f"{norm}.running_mean") * scale
+    scale, shift = _normalisation(file, norm)
     # The input table has a row per label, other layers a row per output.
     weight = weight * (scale if dense == "inputs" else scale[:, None])
     return weight, bias * scale + shift
+
+
+def _product(values: Floats, weight: Floats) -> Floats:
+    """Values · weightᵀ; for few texts without BLAS, whose threads take longer to start."""
+    if len(values) <= 2 or len(values) * weight.size <= _WITHOUT_BLAS:
+        product: Floats = np.einsum("ni,oi->no", values, weight)
+        return product
+    return values @ weight.T
+
+
+def _normalisation(file: Any, norm: str | None) -> tuple[Floats, Floats]:
+    """Scale and shift of a normalisation layer."""
+    scale = file.get_tensor(f"{norm}.weight") / np.sqrt(
+        file.get_tensor(f"{norm}.running_var") + NORM_EPSILON
+    )
+    return scale, file.get_tensor(f"{norm}.bias") - file.get_tensor(f"{norm}.running_mean") * scale
 
 
 def check_format(path: Path, version: int, newest: int) -> None:

@@ -97,7 +97,12 @@ class Origin:
         """The entry in `model.json`: the model's checksum and training data, and label counts."""
         info = self.model.info
         before = {"origin": dict(info.origin)} if info.origin else {}
-        return {"model": self.model.digest, "data": dict(info.data), **self.counts(data), **before}
+        return {
+            "model": self.model.checksum,
+            "data": dict(info.data),
+            **self.counts(data),
+            **before,
+        }
 
 
 def find_origin(path: Path, columns_by_id: dict[str, int]) -> Origin:

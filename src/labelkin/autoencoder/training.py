@@ -319,7 +319,7 @@ class Trainer:
             del settings[changeable]
         parts = [settings, self.data.fingerprint(), self.workers.count]
         if self.origin is not None:
-            parts.append(self.origin.model.digest)
+            parts.append(self.origin.model.checksum)
         content = json.dumps(parts)
         return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
 

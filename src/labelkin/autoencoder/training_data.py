@@ -1,4 +1,4 @@
-"""What a label autoencoder learns from: label sets by row, in the columns of the model."""
+"""Training data of the label autoencoder: label sets by row, in the columns of the model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from labelkin.exceptions import TrainingError
 from labelkin.store.label_sets import LabelSets
 
 Integers = npt.NDArray[np.int64]
-# Never more documents than this are kept aside: more would not tell more.
+# Validation gains nothing from more documents.
 _MOST_HELD_OUT = 2000
 _LEAST_STEPS = 100
 _SMALLEST_BATCH = 16
@@ -26,9 +26,9 @@ _SMOOTHING = 0.5
 
 @dataclass(frozen=True)
 class TrainingNeighbours:
-    """For some documents their neighbours, found without themselves, and what these weigh.
+    """The leave-one-out neighbours of some documents, and their weights.
 
-    A line per document; `near` holds rows, −1 where there is nobody.
+    A line per document; `near` holds rows, filled up with −1.
     """
 
     rows: Integers
@@ -42,10 +42,10 @@ class TrainingNeighbours:
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Label sets to learn from and some kept aside; labels are numbered as in the model.
+    """Label sets to train on, and some held out; labels are numbered as in the model.
 
     The most frequent label is number 0. `left_out` describes the documents that
-    were held out for a reranker.
+    are held out for a reranker.
     """
 
     label_sets: LabelSets
@@ -58,12 +58,12 @@ class TrainingData:
 
     @property
     def labels(self) -> int:
-        """How many labels there are to learn."""
+        """How many labels the model has."""
         return len(self.columns)
 
     @property
     def learned(self) -> int:
-        """How many of them some document carries: the others are only kept, and come last."""
+        """How many labels occur in a document; the others come last and are not trained."""
         return int(np.count_nonzero(self.frequencies))
 
     def log_odds(self) -> npt.NDArray[np.float32]:
@@ -74,7 +74,7 @@ class TrainingData:
 
     @property
     def validation(self) -> Integers:
-        """The rows to validate with: those kept aside; in the tiniest collections, all."""
+        """The rows to validate with: the held-out ones; in the smallest collections, all."""
         return self.held_out if len(self.held_out) else self.rows
 
     def batch(self, rows: Integers) -> tuple[Integers, Integers]:
@@ -82,10 +82,10 @@ class TrainingData:
         return self.columns.sets(self.label_sets, rows)
 
     def epoch(self, number: int, batch_size: int, seed: int) -> Iterator[Integers]:
-        """The rows of each batch of an epoch, in an order of its own.
+        """The rows of each batch of an epoch, in an order that depends on its number.
 
-        An incomplete last batch is left out; another order next time brings
-        its documents in.
+        An incomplete last batch is skipped; its documents come up in other
+        epochs.
         """
         size = self._size(batch_size)
         order = np.random.default_rng((seed, number)).permutation(self.rows)
@@ -97,17 +97,17 @@ class TrainingData:
         return len(self.rows) // self._size(batch_size)
 
     def _size(self, batch_size: int) -> int:
-        """Smaller batches where there are few documents: an epoch needs some steps to teach."""
+        """Smaller batches for few documents: an epoch needs enough steps."""
         return min(batch_size, max(len(self.rows) // _LEAST_STEPS, _SMALLEST_BATCH), len(self.rows))
 
     def fingerprint(self) -> str:
-        """A digest of the rows and labels: training goes on only with the same."""
-        digest = hashlib.blake2b(digest_size=16)
+        """A checksum of rows and labels; training resumes only with the same."""
+        checksum = hashlib.blake2b(digest_size=16)
         for array in (self.rows, self.held_out, self.columns.columns, self.frequencies):
-            digest.update(np.ascontiguousarray(array).tobytes())
+            checksum.update(np.ascontiguousarray(array).tobytes())
         if self.neighbours is not None:
-            digest.update(np.ascontiguousarray(self.neighbours.near).tobytes())
-        return digest.hexdigest()
+            checksum.update(np.ascontiguousarray(self.neighbours.near).tobytes())
+        return checksum.hexdigest()
 
 
 def make_training_data(
@@ -121,10 +121,10 @@ def make_training_data(
     kept: Integers | None = None,
     keys: npt.NDArray[np.uint64] | None = None,
 ) -> TrainingData:
-    """Split the documents that have labels; `dropped` rows are gone.
+    """Split the documents that have labels, without the rows in `dropped`.
 
     `width` is the number of vocabulary columns. Labels that fewer than
-    `min_frequency` documents have are not learned, unless they are among `kept`.
+    `min_frequency` documents have are left out, unless they are among `kept`.
     The documents with the smallest `keys` (by row) are held out for validation;
     without keys, a random sample is.
     """
@@ -146,14 +146,14 @@ def make_training_data(
             f"no label occurs in {min_frequency} documents; lower min_frequency in labelkin.toml"
         )
     columns = columns[np.argsort(-frequencies[columns], kind="stable")]
-    aside = min(math.ceil(len(rows) * held_out), _MOST_HELD_OUT, len(rows) - 2)
+    count = min(math.ceil(len(rows) * held_out), _MOST_HELD_OUT, len(rows) - 2)
     if keys is None:
         keys = np.random.default_rng(seed).integers(1 << 63, size=len(sizes), dtype=np.uint64)
     order = rows[np.argsort(keys[rows], kind="stable")]
     return TrainingData(
         label_sets=label_sets,
-        rows=np.sort(order[aside:]),
-        held_out=np.sort(order[:aside]),
+        rows=np.sort(order[count:]),
+        held_out=np.sort(order[:count]),
         columns=LabelColumns(columns, width),
         frequencies=frequencies[columns],
     )
@@ -161,7 +161,7 @@ def make_training_data(
 
 @dataclass(frozen=True, slots=True)
 class OutputSampling:
-    """Which outputs a step computes: the most frequent labels always, others by chance."""
+    """Which outputs a step computes: the most frequent labels, and a sample of the others."""
 
     labels: int
     always: int
@@ -171,7 +171,7 @@ class OutputSampling:
     def of_size(cls, labels: int, size: int, learned: int | None = None) -> OutputSampling | None:
         """About `size` labels a step, three in ten of them always the same; None for all labels.
 
-        Labels behind the first `learned` never come up.
+        Labels after the first `learned` are never sampled.
         """
         wanted = labels if learned is None else learned
         if size <= 0 or wanted <= 1.5 * size:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from labelkin.cli.console import counted, print_json, seconds_text, tell
+from labelkin.cli.console import counted, print_json, print_message, seconds_text
 from labelkin.cli.exits import exit_after_reading
 from labelkin.cli.options import (
     CollectionPath,
@@ -37,19 +37,19 @@ def add(
         bool | None,
         typer.Option(
             "--keep-unknown/--report-unknown",
-            help="Make labels that the vocabulary lacks new concepts, or list them and leave "
-            "them out. Default: as labelkin.toml says.",
+            help="Turn labels that the vocabulary lacks into new concepts, or list and ignore "
+            "them. Default: as labelkin.toml says.",
             show_default=False,
         ),
     ] = None,
     unresolved: Annotated[
         Path | None,
-        typer.Option(help="Write all labels that did not resolve, with counts, to this TSV file."),
+        typer.Option(help="Write all unresolved labels with their counts to this TSV file."),
     ] = None,
     strict: Strict = False,
     json: Json = False,
 ) -> None:
-    """Add labelled documents; an id that is already there is replaced."""
+    """Add labelled documents; documents with known ids are replaced."""
     from labelkin.corpus import read_corpus
     from labelkin.indexer import Indexer
 
@@ -74,16 +74,16 @@ def add(
         print_json(_as_json(report, corpus.report, total))
     else:
         read = corpus.report
-        tell(
+        print_message(
             f"Read {counted(read.read, 'document')}, skipped {read.skipped:,}, "
             f"{read.without_labels:,} without labels."
         )
-        tell_added(report, total, indexer.config.documents.max_characters)
+        print_added(report, total, indexer.config.documents.max_characters)
     exit_after_reading(corpus.report, strict)
 
 
-def tell_added(report: AddReport, total: int, max_characters: int) -> None:
-    """Say what adding did and what did not resolve."""
+def print_added(report: AddReport, total: int, max_characters: int) -> None:
+    """Print what was added, and which labels were not resolved."""
     counts = [f"{report.added:,} added"]
     for count, what in (
         (report.replaced, "replaced"),
@@ -92,31 +92,35 @@ def tell_added(report: AddReport, total: int, max_characters: int) -> None:
     ):
         if count:
             counts.append(f"{count:,} {what}")
-    tell(f"{', '.join(counts)} in {seconds_text(report.seconds)}; {total:,} in the collection.")
+    print_message(
+        f"{', '.join(counts)} in {seconds_text(report.seconds)}; {total:,} in the collection."
+    )
     if report.cut:
         ids = ", ".join(report.cut[:3]) + (", …" if len(report.cut) > 3 else "")
         were = "was" if len(report.cut) == 1 else "were"
-        tell(
+        print_message(
             f"{counted(len(report.cut), 'text')} {were} longer than {max_characters:,} characters "
             f"and {were} cut: {ids}"
         )
     if report.new_concepts:
         one = report.new_concepts == 1
         became = "became a new concept" if one else "became new concepts"
-        tell(f"{counted(report.new_concepts, 'label')} {became}.")
-    _tell_labels("not in the vocabulary", report.unresolved)
-    _tell_labels("with more than one meaning", report.ambiguous)
+        print_message(f"{counted(report.new_concepts, 'label')} {became}.")
+    _print_labels("not in the vocabulary", report.unresolved)
+    _print_labels("with more than one meaning", report.ambiguous)
 
 
-def _tell_labels(what: str, labels: Counter[str]) -> None:
+def _print_labels(what: str, labels: Counter[str]) -> None:
     if not labels:
         return
     occurrences = counted(labels.total(), "occurrence")
-    tell(f"{counted(len(labels), 'label')} ({occurrences}) {what}:")
+    print_message(f"{counted(len(labels), 'label')} ({occurrences}) {what}:")
     for label, count in labels.most_common(_SHOWN_LABELS):
-        tell(f"  {count:>6,}  {label}")
+        print_message(f"  {count:>6,}  {label}")
     if len(labels) > _SHOWN_LABELS:
-        tell(f"          and {len(labels) - _SHOWN_LABELS:,} more; --unresolved FILE lists all")
+        print_message(
+            f"          and {len(labels) - _SHOWN_LABELS:,} more; --unresolved FILE lists all"
+        )
 
 
 def _write_counts(report: AddReport, path: Path) -> None:

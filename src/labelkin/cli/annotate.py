@@ -14,46 +14,38 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from labelkin.cli.build import build_with_progress
-from labelkin.cli.console import counted, print_json, seconds_text, tell
+from labelkin.cli.console import counted, print_json, print_message, seconds_text
 from labelkin.cli.exits import exit_after_reading
 from labelkin.cli.options import (
-    Accept,
     CollectionPath,
     CorpusFiles,
     CorpusFormat,
-    Exclude,
-    FoldBroader,
-    Include,
     Json,
     LabelSeparator,
-    Language,
-    Limit,
-    MethodName,
-    RepresentationName,
-    Review,
     Strict,
-    Threshold,
-    Voters,
+    SuggestionOptions,
+    takes,
 )
 from labelkin.cli.progress import meter
-from labelkin.cli.settings import asked_settings, down_to_review, tell_unknown_labels
+from labelkin.cli.settings import print_unknown_labels, suggestion_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from labelkin.corpus import Document
-    from labelkin.scoring.methods import Method
     from labelkin.scoring.ranking import Ranking
     from labelkin.scoring.suggestion import Band
     from labelkin.vocab import Vocabulary
 
-# How much of a text without a title stands for it in the output.
+# Characters of the text that stand in for a missing title.
 _BEGINNING = 200
 
 
+@takes(SuggestionOptions, "asked")
 def annotate(
     collection: CollectionPath,
     files: CorpusFiles,
+    asked: SuggestionOptions,
     output: Annotated[
         Path,
         typer.Option(
@@ -66,23 +58,12 @@ def annotate(
         str | None,
         typer.Option(help="jsonl, csv, annif-tsv, bioasq or npz. Default: by the extension."),
     ] = None,
-    k: Voters = None,
-    limit: Limit = None,
-    threshold: Threshold = None,
-    accept: Accept = None,
-    review: Review = None,
-    include: Include = None,
-    exclude: Exclude = None,
-    fold_broader: FoldBroader = False,
-    method: MethodName = None,
-    representation: RepresentationName = None,
-    language: Language = "en",
     format: CorpusFormat = None,
     label_separator: LabelSeparator = "|",
     strict: Strict = False,
     json: Json = False,
 ) -> None:
-    """Suggest headings for every document of some files; an interrupted run is taken up again."""
+    """Suggest headings for every document in files; an interrupted run can be repeated."""
     from labelkin.corpus import read_corpus
     from labelkin.indexer import Indexer
     from labelkin.scoring.annotation import annotate as annotate_documents
@@ -98,40 +79,31 @@ def annotate(
         if to_stdout:
             folder = tempfile.TemporaryDirectory(prefix="labelkin-")
             output = Path(stack.enter_context(folder)) / "annotations"
-        settings = asked_settings(
-            indexer.config,
-            method,
-            k=k,
-            limit=limit,
-            threshold=threshold,
-            accept=accept,
-            review=review,
-            include=include,
-            exclude=exclude,
-        )
-        if review is not None and threshold is None and limit is None:
-            settings = down_to_review(indexer, settings)
+        settings = suggestion_settings(indexer, asked)
         if settings.k:
-            build_with_progress(indexer, representation)
-        tell_unknown_labels(indexer, [settings])
+            build_with_progress(indexer, asked.representation)
+        print_unknown_labels(indexer, [settings])
+        method = settings.implementation
+        search = indexer.search(asked.representation) if settings.k else None
         depends_on = {
-            "neighbours": indexer.search(representation).fingerprint() if settings.k else {},
-            "vocabulary": indexer.collection.vocabulary_state(),
+            "neighbours": search.fingerprint() if search else {},
+            "vocabulary": indexer.collection.vocabulary_state.key,
             "method": asdict(settings),
-            "model": indexer.model_digest(settings.method) if settings.learned else "",
+            "model": indexer.models_checksum(settings.method),
             "config": indexer.config.model_dump(),
-            "fold_broader": fold_broader,
-            "language": language,
+            "fold_broader": asked.fold_broader,
+            "language": asked.language,
         }
+        band = method.bands(indexer.queries([]), settings)
         with meter("Annotating", corpus.bytes_total) as bar:
             report = annotate_documents(
                 corpus.documents(),
                 lambda batch: _records(
                     batch,
-                    indexer.labels(batch, settings, representation, fold=fold_broader),
+                    indexer.labels(batch, settings, asked.representation, fold=asked.fold_broader),
                     indexer.vocabulary,
-                    language,
-                    _bands(indexer.method(settings)),
+                    asked.language,
+                    band,
                 ),
                 output,
                 labels=[concept.id for concept in indexer.vocabulary],
@@ -145,25 +117,21 @@ def annotate(
     if json:
         print_json({**asdict(report), "skipped": corpus.report.skipped, "output": str(output)})
     else:
-        before = f" ({report.resumed:,} of them before)" if report.resumed else ""
+        before = f" ({report.resumed:,} in an earlier run)" if report.resumed else ""
         took = seconds_text(time.monotonic() - started)
         where = "standard output" if to_stdout else output
-        tell(f"Annotated {counted(report.documents, 'document')}{before} in {took}: {where}.")
+        print_message(
+            f"Annotated {counted(report.documents, 'document')}{before} in {took}: {where}."
+        )
     exit_after_reading(corpus.report, strict)
 
 
 def _check_not_read(output: Path, inputs: Iterable[Path]) -> None:
-    """The output must be none of the input files, nor lie among them."""
+    """Refuse an output that is an input file or lies in an input folder."""
     place = output.resolve()
     for path in inputs:
         if str(path) != "-" and (place == path.resolve() or path.resolve() in place.parents):
-            raise typer.BadParameter(f"{output} is read from, or will be; write to another place")
-
-
-def _bands(method: Method) -> Callable[[float], Band] | None:
-    """Tells the band of a score, for a method that has bands."""
-    found: Callable[[float], Band] | None = getattr(method, "band", None)
-    return found
+            raise typer.BadParameter(f"{output} is part of the input; write to another file")
 
 
 def _records(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from labelkin.cli.console import counted, print_json, seconds_text, tell
+from labelkin.cli.console import counted, print_json, print_message, seconds_text
 from labelkin.cli.options import CollectionPath, Json, RepresentationName
 from labelkin.cli.progress import meter
 from labelkin.exceptions import CollectionReadOnlyError
@@ -20,16 +20,16 @@ def build(
     collection: CollectionPath,
     representation: RepresentationName = None,
     relearn: Annotated[
-        bool, typer.Option("--relearn", help="Have lsa learn from the collection as it is now.")
+        bool, typer.Option("--relearn", help="Fit lsa to the collection as it is now.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """Build what is missing of the index; searching does so too, this does it beforehand."""
+    """Bring the index up to date now, not with the next search."""
     from labelkin.indexer import Indexer
 
     started = time.monotonic()
     with Indexer.open(collection) as indexer:
-        if indexer.collection.database.read_only:
+        if indexer.collection.read_only:
             raise CollectionReadOnlyError(f"{collection}: the collection cannot be written to")
         added = build_with_progress(indexer, representation, relearn=relearn)
         kinds = indexer.info().indexes
@@ -38,9 +38,9 @@ def build(
         print_json({"added": added, "indexes": kinds, "seconds": seconds})
     elif added:
         new = counted(added, "new document")
-        tell(f"Indexed {new} by {', '.join(kinds)} in {seconds_text(seconds)}.")
+        print_message(f"Indexed {new} by {', '.join(kinds)} in {seconds_text(seconds)}.")
     else:
-        tell("Nothing to do: all documents with labels are indexed.")
+        print_message("Nothing to do: all documents with labels are indexed.")
 
 
 def build_with_progress(
@@ -48,7 +48,7 @@ def build_with_progress(
 ) -> int:
     """Bring the index up to date under a progress bar."""
     if not indexer.collection.count():
-        tell("The collection has no documents yet: nothing can be found in it.")
+        print_message("The collection has no documents yet, so nothing will be found.")
     with meter("Indexing", indexer.collection.generation().next_row) as bar:
         return indexer.build(
             representation,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from labelkin.cli.build import build_with_progress
-from labelkin.cli.console import counted, tell
+from labelkin.cli.console import counted, print_message
 from labelkin.cli.exits import exit_after_reading
 from labelkin.cli.measures import Measures, parsed_measures
 from labelkin.cli.options import (
@@ -19,15 +19,16 @@ from labelkin.cli.options import (
     LabelSeparator,
     RepresentationName,
 )
-from labelkin.cli.settings import tell_known_documents, tell_unknown_labels
+from labelkin.cli.settings import check_method, print_known_documents, print_unknown_labels
 from labelkin.cli.side_by_side import show_side_by_side
-from labelkin.exceptions import InputError, MissingExtraError
+from labelkin.cli.texts import read_labelled
+from labelkin.exceptions import MissingExtraError
 
 if TYPE_CHECKING:
     from labelkin.corpus import Document
     from labelkin.evaluate import Evaluation
     from labelkin.indexer import Indexer
-    from labelkin.scoring.settings import MethodName, Settings
+    from labelkin.scoring.settings import Settings
 
 
 def compare(
@@ -36,7 +37,7 @@ def compare(
     methods: Annotated[
         str | None,
         typer.Option(
-            help="Names parted by commas; the others are compared with the first. Default: all "
+            help="Names separated by commas; the others are compared with the first. Default: all "
             "that the collection can use, compared with knn."
         ),
     ] = None,
@@ -47,64 +48,59 @@ def compare(
     json: Json = False,
 ) -> None:
     """Measure all methods on documents that have labels, side by side with significance."""
-    from labelkin.corpus import read_corpus
     from labelkin.indexer import Indexer
 
     asked = parsed_measures(measures)
-    corpus = read_corpus(*files, format=format, label_separator=label_separator)
-    documents = [document for document in corpus.documents() if document.labels]
-    if not documents:
-        raise InputError("no document with labels to compare on")
+    documents, corpus = read_labelled(files, "compare", format, label_separator)
     with Indexer.open(collection) as indexer:
         names = usable_methods(indexer) if methods is None else _parsed(methods)
         evaluations = compared(indexer, documents, names, representation)
-        tell(f"Compared on {counted(len(documents), 'document')} with labels.")
-        tell_known_documents(indexer, documents, _settings(indexer, names))
+        print_message(f"Compared on {counted(len(documents), 'document')} with labels.")
+        print_known_documents(indexer, documents, _settings(indexer, names))
     show_side_by_side(evaluations, asked, json)
     exit_after_reading(corpus.report, strict=False)
 
 
-def usable_methods(indexer: Indexer) -> list[MethodName]:
-    """The methods that can be used here and now; what is not installed is said."""
-    names = indexer.usable_methods()
-    if "rerank" in names:
-        from labelkin.rerank.ranker import check_lightgbm
+def usable_methods(indexer: Indexer) -> list[str]:
+    """The methods that can be used; prints which are skipped."""
+    from labelkin.scoring.methods import METHODS
 
+    names = []
+    for name in indexer.usable_methods():
         try:
-            check_lightgbm()
+            METHODS[name].check_installed()
         except MissingExtraError as error:
-            tell(f"rerank is left out: {error}")
-            names.remove("rerank")
+            print_message(f"Skipping {name}: {error}")
+        else:
+            names.append(name)
     return names
 
 
 def compared(
     indexer: Indexer,
     documents: Sequence[Document],
-    names: Sequence[MethodName],
+    names: Sequence[str],
     representation: str | None = None,
 ) -> dict[str, Evaluation]:
-    """How each method does, at the settings of labelkin.toml."""
+    """Evaluate each method with the settings of labelkin.toml."""
     settings = _settings(indexer, names)
     if any(one.k for one in settings):
         build_with_progress(indexer, representation)
-    found = indexer.compare(documents, settings, representation=representation)
-    tell_unknown_labels(indexer, settings)
-    return dict(zip(names, found, strict=True))
+    evaluations = indexer.compare(documents, settings, representation=representation)
+    print_unknown_labels(indexer, settings)
+    return dict(zip(names, evaluations, strict=True))
 
 
-def _settings(indexer: Indexer, names: Sequence[MethodName]) -> list[Settings]:
+def _settings(indexer: Indexer, names: Sequence[str]) -> list[Settings]:
     from labelkin.scoring.settings import Settings
 
     return [Settings.from_config(indexer.config, name) for name in names]
 
 
-def _parsed(methods: str) -> list[MethodName]:
-    from labelkin.scoring.settings import METHOD_NAMES
-
-    asked = list(dict.fromkeys(methods.replace(",", " ").split()))
-    unknown = [name for name in asked if name not in METHOD_NAMES]
-    if unknown or not asked:
-        wrong = repr(unknown[0]) if unknown else "without a name"
-        raise typer.BadParameter(f"no method {wrong}; known: {', '.join(METHOD_NAMES)}")
-    return [known for one in asked for known in METHOD_NAMES if known == one]
+def _parsed(methods: str) -> list[str]:
+    names = list(dict.fromkeys(methods.replace(",", " ").split()))
+    if not names:
+        raise typer.BadParameter("no method given; name some, separated by commas")
+    for name in names:
+        check_method(name)
+    return names

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from labelkin.cli.build import build_with_progress
-from labelkin.cli.console import print_json, print_table, tell
+from labelkin.cli.console import print_json, print_message, print_table
 from labelkin.cli.options import CollectionPath, CorpusFiles, CorpusFormat, Json
+from labelkin.cli.texts import read_labelled
 
 if TYPE_CHECKING:
     from labelkin.evaluate.comparison import Comparison
@@ -25,22 +26,19 @@ def compare_representations(
         list[str] | None,
         typer.Option(help="One to compare; repeatable. Default: all that are installed."),
     ] = None,
-    measures: Annotated[str, typer.Option(help="Measures, parted by commas.")] = _MEASURES,
+    measures: Annotated[str, typer.Option(help="Measures, separated by commas.")] = _MEASURES,
     format: CorpusFormat = None,
     json: Json = False,
 ) -> None:
     """Measure basic k-NN by each representation and k, on documents that have labels."""
-    from labelkin.corpus import read_corpus
     from labelkin.evaluate import parse_measure
     from labelkin.evaluate.sweep import KS
-    from labelkin.exceptions import InputError, MissingExtraError
+    from labelkin.exceptions import MissingExtraError
     from labelkin.indexer import Indexer
 
     asked = [parse_measure(name.strip()) for name in measures.split(",")]
-    documents = [d for d in read_corpus(*files, format=format).documents() if d.labels]
-    if not documents:
-        raise InputError("no document with labels to compare on")
-    found: list[Comparison] = []
+    documents, _ = read_labelled(files, "compare", format)
+    comparisons: list[Comparison] = []
     with Indexer.open(collection) as indexer:
         names: list[str] = []
         kinds: set[str] = set()
@@ -50,7 +48,7 @@ def compare_representations(
             except MissingExtraError as error:
                 if representation:
                     raise
-                tell(f"{name} is left out: {error}")
+                print_message(f"Skipping {name}: {error}")
             else:
                 names.append(name)
         if kinds:
@@ -62,25 +60,28 @@ def compare_representations(
             except MissingExtraError as error:
                 if representation:
                     raise
-                tell(f"{name} is left out: {error}")
+                print_message(f"Skipping {name}: {error}")
                 continue
-            found += indexer.compare_representations(documents, [name], asked, KS)
-            indexer.close_search(name)
+            comparisons += indexer.compare_representations(documents, [name], asked, KS)
+            indexer.release(name)
     if json:
         print_json(
-            [{"representation": one.representation, "k": one.k, **one.values} for one in found]
+            [
+                {"representation": one.representation, "k": one.k, **one.values}
+                for one in comparisons
+            ]
         )
         return
     columns = [("representation", False), ("k", True), *((m.name, True) for m in asked)]
     rows = [
         [one.representation, str(one.k), *(f"{value:.4f}" for value in one.values.values())]
-        for one in found
+        for one in comparisons
     ]
     print_table("", columns, rows)
 
 
 def _term_kinds(name: str, settings: RepresentationSection) -> set[str]:
-    """The kinds of terms that a representation takes; raises where they cannot be had."""
+    """The kinds of terms that a representation uses; raises if one is not installed."""
     from labelkin.represent import make_representation
     from labelkin.represent.encoder import is_encoder
 

@@ -17,21 +17,21 @@ if TYPE_CHECKING:
 
 @cache
 def errors() -> Console:
-    """Standard error, for people."""
+    """The console on standard error."""
     from rich.console import Console
 
     return Console(stderr=True, soft_wrap=True, highlight=False)
 
 
 class ConsoleHandler(logging.Handler):
-    """Log records as plain lines that do not tear a progress bar apart."""
+    """Prints log records as plain lines without breaking a progress bar."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print one record."""
         level = record.levelname.lower() if record.levelno >= logging.WARNING else "note"
         _line(level, record.getMessage())
         if record.exc_info:
-            tell("".join(traceback.format_exception(*record.exc_info)))
+            print_message("".join(traceback.format_exception(*record.exc_info)))
 
 
 def set_up_logging(verbose: bool) -> None:
@@ -42,13 +42,13 @@ def set_up_logging(verbose: bool) -> None:
     logger.propagate = False
 
 
-def complain(message: str) -> None:
-    """Say why the command failed."""
+def print_error(message: str) -> None:
+    """Print why the command failed."""
     _line("error", message)
 
 
-def tell(message: str) -> None:
-    """Say what was done; standard output stays free for results."""
+def print_message(message: str) -> None:
+    """Print a message to standard error; standard output is for results."""
     from rich.text import Text
 
     errors().print(Text(message))
@@ -63,14 +63,14 @@ def _line(level: str, message: str) -> None:
 
 
 def print_json(value: Any) -> None:
-    """A result for programs."""
+    """Print a result for programs."""
     typer.echo(json.dumps(value, ensure_ascii=False, indent=2))
 
 
 def print_table(
     title: str, columns: Sequence[tuple[str, bool]], rows: Iterable[Sequence[str]]
 ) -> None:
-    """A result for people; columns are (heading, is it a number)."""
+    """Print a result for people; columns are (heading, is it a number)."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -85,7 +85,7 @@ def print_table(
 
 
 def print_facts(facts: Iterable[tuple[str, str]]) -> None:
-    """Pairs of name and value, a line each."""
+    """Print names and values, one pair per line."""
     listed = list(facts)
     width = max((len(name) for name, _ in listed), default=0)
     for name, value in listed:

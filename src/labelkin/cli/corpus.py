@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from labelkin.cli.console import counted, print_facts, print_json, print_table, tell
+from labelkin.cli.console import counted, print_facts, print_json, print_message, print_table
 from labelkin.cli.exits import exit_after_reading
 from labelkin.cli.options import CorpusFiles, CorpusFormat, Json, LabelSeparator, Strict
 from labelkin.cli.progress import Meter, meter
@@ -45,7 +45,7 @@ def convert(
     strict: Strict = False,
     json: Json = False,
 ) -> None:
-    """Write documents in another format; a collection's documents can leave this way too."""
+    """Write documents in another format; also exports the documents of a collection."""
     from labelkin.corpus import read_corpus, write_corpus
     from labelkin.indexer import Indexer
     from labelkin.store import is_collection
@@ -55,13 +55,13 @@ def convert(
         with Indexer.open(files[0]) as indexer, meter("Writing", indexer.collection.count()) as bar:
             documents = _with_ids(_metered(indexer.documents(), bar), vocabulary)
             written = write_corpus(documents, output, to)
-        _tell_written(written, output, 0, json)
+        _print_written(written, output, 0, json)
         return
     corpus = read_corpus(*files, format=format, label_separator=label_separator)
     with meter("Converting", corpus.bytes_total) as bar:
-        documents = _with_ids(_metered(_something(corpus, output), bar, corpus), vocabulary)
+        documents = _with_ids(_metered(_readable(corpus, output), bar, corpus), vocabulary)
         written = write_corpus(documents, output, to)
-    _tell_written(written, output, corpus.report.skipped, json)
+    _print_written(written, output, corpus.report.skipped, json)
     exit_after_reading(corpus.report, strict)
 
 
@@ -79,37 +79,37 @@ def stats(
 
     corpus = read_corpus(*files, format=format, label_separator=label_separator)
     with meter("Reading", corpus.bytes_total) as bar:
-        found = corpus_statistics(_metered(corpus.documents(), bar, corpus))
+        statistics = corpus_statistics(_metered(corpus.documents(), bar, corpus))
     counts = {
-        "documents": found.documents,
+        "documents": statistics.documents,
         "skipped": corpus.report.skipped,
-        "with_labels": found.with_labels,
-        "without_body": found.without_body,
-        "words_per_document": found.words / max(found.documents, 1),
-        "longest_characters": found.longest_characters,
-        "distinct_labels": len(found.labels),
-        "label_occurrences": found.label_occurrences,
-        "labels_per_document": found.label_occurrences / max(found.documents, 1),
-        "languages": dict(found.languages.most_common()),
+        "with_labels": statistics.with_labels,
+        "without_body": statistics.without_body,
+        "words_per_document": statistics.words / max(statistics.documents, 1),
+        "longest_characters": statistics.longest_characters,
+        "distinct_labels": len(statistics.labels),
+        "label_occurrences": statistics.label_occurrences,
+        "labels_per_document": statistics.label_occurrences / max(statistics.documents, 1),
+        "languages": dict(statistics.languages.most_common()),
     }
     if json:
-        print_json({**counts, "most_frequent_labels": dict(found.labels.most_common(100))})
+        print_json({**counts, "most_frequent_labels": dict(statistics.labels.most_common(100))})
     else:
-        languages = ", ".join(f"{name} {n:,}" for name, n in found.languages.most_common())
+        languages = ", ".join(f"{name} {n:,}" for name, n in statistics.languages.most_common())
         print_facts(
             [
-                ("Documents", f"{found.documents:,}"),
+                ("Documents", f"{statistics.documents:,}"),
                 ("  skipped", f"{corpus.report.skipped:,}"),
-                ("  with labels", f"{found.with_labels:,}"),
-                ("  with a title only", f"{found.without_body:,}"),
+                ("  with labels", f"{statistics.with_labels:,}"),
+                ("  with a title only", f"{statistics.without_body:,}"),
                 ("Words per document", f"{counts['words_per_document']:.1f}"),
-                ("Longest text", f"{found.longest_characters:,} characters"),
-                ("Distinct labels", f"{len(found.labels):,}"),
+                ("Longest text", f"{statistics.longest_characters:,} characters"),
+                ("Distinct labels", f"{len(statistics.labels):,}"),
                 ("Labels per document", f"{counts['labels_per_document']:.2f}"),
                 ("Languages", languages),
             ]
         )
-        frequent = found.labels.most_common(_SHOWN_LABELS)
+        frequent = statistics.labels.most_common(_SHOWN_LABELS)
         typer.echo()
         print_table(
             "",
@@ -119,19 +119,19 @@ def stats(
     exit_after_reading(corpus.report, strict)
 
 
-def _something(corpus: Corpus, output: Path) -> Iterator[Document]:
-    """The documents of a corpus; an error if there are none, so that no output is replaced."""
+def _readable(corpus: Corpus, output: Path) -> Iterator[Document]:
+    """The documents of a corpus; raises if none could be read, so that no output is replaced."""
     yield from corpus.documents()
     report = corpus.report
     if not report.read and (report.files_refused or report.files_damaged or report.skipped):
-        raise InputError(f"no document could be read; {output} was left as it was")
+        raise InputError(f"no document could be read; {output} was not changed")
 
 
-def _tell_written(written: int, output: Path, skipped: int, json: bool) -> None:
+def _print_written(written: int, output: Path, skipped: int, json: bool) -> None:
     if json:
         print_json({"output": str(output), "documents": written, "skipped": skipped})
     else:
-        tell(f"Wrote {counted(written, 'document')} to {output}; skipped {skipped:,}.")
+        print_message(f"Wrote {counted(written, 'document')} to {output}; skipped {skipped:,}.")
 
 
 def _metered(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from labelkin.cli.build import build_with_progress
-from labelkin.cli.console import counted, tell
+from labelkin.cli.console import counted, print_message
 from labelkin.cli.exits import exit_after_reading
 from labelkin.cli.measures import Measures, PerLabel, parsed_measures, show_measures
 from labelkin.cli.options import (
@@ -16,12 +16,12 @@ from labelkin.cli.options import (
     CorpusFormat,
     Json,
     LabelSeparator,
-    Method,
     MethodNames,
     RepresentationName,
 )
-from labelkin.cli.settings import asked_settings, tell_known_documents, tell_unknown_labels
+from labelkin.cli.settings import asked_settings, print_known_documents, print_unknown_labels
 from labelkin.cli.side_by_side import show_side_by_side
+from labelkin.cli.texts import read_labelled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,13 +37,13 @@ def evaluate(
     ] = None,
     weighting: Annotated[str | None, typer.Option(help="majority, difference or square.")] = None,
     threshold: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Give no heading with a lower score.")
+        float | None, typer.Option(min=0, max=1, help="Suggest no heading with a lower score.")
     ] = None,
     measures: Measures = None,
     per_label: PerLabel = None,
     bands: Annotated[
         bool,
-        typer.Option("--bands", help="Also by how often labels occur: head, torso and tail."),
+        typer.Option("--bands", help="Also by frequency of labels: head, torso and tail."),
     ] = False,
     method: MethodNames = None,
     representation: RepresentationName = None,
@@ -52,18 +52,13 @@ def evaluate(
     json: Json = False,
 ) -> None:
     """Suggest headings for documents that have them, and measure how many are right."""
-    from labelkin.corpus import read_corpus
     from labelkin.evaluate.gold import unknown_labels
-    from labelkin.exceptions import InputError
     from labelkin.indexer import Indexer
 
     asked = parsed_measures(measures)
-    corpus = read_corpus(*files, format=format, label_separator=label_separator)
-    documents = [document for document in corpus.documents() if document.labels]
-    if not documents:
-        raise InputError("no document with labels to evaluate on")
+    documents, corpus = read_labelled(files, "evaluate", format, label_separator)
     with Indexer.open(collection) as indexer:
-        methods: Sequence[Method | None] = list(dict.fromkeys(method)) if method else [None]
+        methods: Sequence[str | None] = list(dict.fromkeys(method)) if method else [None]
         settings = [
             asked_settings(
                 indexer.config,
@@ -79,19 +74,19 @@ def evaluate(
             build_with_progress(indexer, representation)
         evaluations = indexer.compare(documents, settings, representation=representation)
         labels = [(concept.id, concept.name()) for concept in indexer.vocabulary]
-        tell(f"Evaluated {counted(len(documents), 'document')} with labels.")
-        tell_known_documents(indexer, documents, settings)
+        print_message(f"Evaluated {counted(len(documents), 'document')} with labels.")
+        print_known_documents(indexer, documents, settings)
         unknown = unknown_labels(documents, indexer.vocabulary)
         if unknown:
             labels += [(label, "") for label in unknown]
             kinds, times = counted(len(unknown), "label"), counted(unknown.total(), "time")
-            tell(f"{kinds} not in the vocabulary, given {times}, can only be missed.")
-        tell_unknown_labels(indexer, settings)
+            print_message(f"{kinds} not in the vocabulary, given {times}, cannot be suggested.")
+        print_unknown_labels(indexer, settings)
     if len(evaluations) == 1:
         show_measures(evaluations[0], asked, labels, per_label, json, bands=bands)
     else:
         if per_label is not None or bands:
-            tell("--per-label and --bands are for one method; left out.")
+            print_message("--per-label and --bands need a single method; ignored.")
         by_method: dict[str, Evaluation] = {
             s.method: e for s, e in zip(settings, evaluations, strict=True)
         }

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperGroup
 
-from labelkin.cli.console import complain
+from labelkin.cli.console import print_error
 from labelkin.exceptions import CollectionBusyError, LabelkinError
 
 if TYPE_CHECKING:
@@ -41,36 +41,36 @@ class ErrorsAsLines(TyperGroup):
         try:
             return super().invoke(ctx)
         except CollectionBusyError as error:
-            complain(str(error))
+            print_error(str(error))
             raise typer.Exit(TRY_AGAIN) from error
         except LabelkinError as error:
-            complain(str(error))
+            print_error(str(error))
             raise typer.Exit(FAILED) from error
         except KeyboardInterrupt as error:
-            usual = "interrupted; what was stored stays. Run the same command again to go on"
-            complain(str(error) or usual)
+            usual = "interrupted; stored data is kept. Run the same command again to continue"
+            print_error(str(error) or usual)
             raise typer.Exit(INTERRUPTED) from error
         except OSError as error:
             if error.errno == errno.EPIPE:
-                # The reader of our output has gone (`labelkin … | head`): no news for anyone.
+                # The reader of our output has closed the pipe (`labelkin … | head`): not an error.
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 raise typer.Exit(0) from error
             place = f"{error.filename}: " if error.filename else ""
-            complain(f"{place}{error.strerror or error}")
+            print_error(f"{place}{error.strerror or error}")
             raise typer.Exit(FAILED) from error
         except Exception as error:
             if isinstance(error, typer.Exit | typer.Abort) or hasattr(error, "exit_code"):
                 raise
             logger.debug("traceback", exc_info=True)
-            complain(
+            print_error(
                 f"this should not happen ({type(error).__name__}: {error}); "
-                "please report it with the output of `labelkin --verbose …`, the rest as it was"
+                "please report it with the output of the same command with `labelkin --verbose …`"
             )
             raise typer.Exit(FAILED) from error
 
 
 def exit_after_reading(report: ReadReport, strict: bool) -> None:
-    """Exit with the code that says how much of the input could be read; go on if all."""
+    """Exit with FAILED or PARTLY_DONE if not all of the input could be read."""
     nothing = report.read == 0 and report.skipped > 0
     if nothing or (report.files and len(report.files_refused) == report.files):
         raise typer.Exit(FAILED)

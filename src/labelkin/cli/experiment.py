@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from labelkin.cli.console import counted, print_json, seconds_text, tell
+from labelkin.cli.console import counted, print_json, print_message, seconds_text
 from labelkin.cli.options import Json
 from labelkin.cli.progress import Meter, meter
 from labelkin.closing import Closing
@@ -24,7 +24,7 @@ GridName = Annotated[
     str, typer.Argument(metavar="GRID", help="paper, scale, or a TOML file of your own.")
 ]
 Quick = Annotated[
-    bool, typer.Option("--quick", help="The small version that the grid describes: minutes.")
+    bool, typer.Option("--quick", help="Run the small version of the grid, in minutes.")
 ]
 Work = Annotated[
     Path, typer.Option(help="Where results of all stages are kept; grids can share it.")
@@ -35,8 +35,10 @@ Output = Annotated[
     typer.Option("-o", "--output", help="Where the report goes. Default: reports/GRID in --work."),
 ]
 
-# A stage that takes longer is spoken of when it is done; what goes without saying on a terminal.
-_LONG, _WHOLE = 60.0, ", all documents"
+# Stages that take longer are reported when they end.
+_LONG = 60.0
+# Omitted from titles on a terminal.
+_WHOLE = ", all documents"
 _WORK, _DATA = Path("experiments"), Path("../shared/data")
 
 
@@ -49,14 +51,14 @@ def run(
     output: Output = None,
     json: Json = False,
 ) -> None:
-    """Carry out a grid and write the report; what was done before is not done again."""
+    """Run a grid and write the report; finished stages are reused."""
     from labelkin.experiments.runner import run as run_plan
 
     plan = _plan(grid, quick, work, data)
     with Board() as board:
         done = run_plan(plan, board)
     made, reused = counted(len(done.made), "stage"), counted(len(done.reused), "stage")
-    tell(f"{made} carried out in {seconds_text(done.seconds)}, {reused} found done.")
+    print_message(f"{made} run in {seconds_text(done.seconds)}, {reused} reused.")
     folder = _written(plan, output)
     if json:
         print_json(
@@ -93,12 +95,12 @@ def _written(plan: Plan, output: Path | None) -> Path:
 
     folder = output or plan.work / "reports" / plan.grid.name
     write_report(plan, folder, " ".join(["labelkin", *sys.argv[1:]]))
-    tell(f"Report: {folder / 'report.md'}, {folder / 'report.html'}.")
+    print_message(f"Report: {folder / 'report.md'}, {folder / 'report.html'}.")
     return folder
 
 
 class Board(Closing):
-    """Shows which stage of how many a run is at, how far that is, and what is left of the whole."""
+    """Shows the current stage of a run, its progress, and the time left for all stages."""
 
     def __init__(self) -> None:
         self._stack = ExitStack()
@@ -106,19 +108,19 @@ class Board(Closing):
         self._shown: tuple[int, Meter] | None = None
 
     def close(self) -> None:
-        """The run is over."""
+        """Remove the progress bar."""
         self._stack.close()
         self._shown = None
 
     def begin(self, stage: Stage, number: int, total: int, seconds_left: float) -> None:
-        """Name the stage."""
+        """Show the title of a stage."""
         self.close()
         title, left = f"{number}/{total} {stage.title}", seconds_text(seconds_left)
         if sys.stderr.isatty():
             self._title = f"{title.removesuffix(_WHOLE)} (all: {left})"
         else:
             self._title = title
-            tell(f"{title} (about {left} left)")
+            print_message(f"{title} (about {left} left)")
 
     def progress(self, done: int, total: int, note: str) -> None:
         """Move the bar."""
@@ -128,7 +130,7 @@ class Board(Closing):
         self._shown[1].update(done, note)
 
     def end(self, stage: Stage, seconds: float) -> None:
-        """Say so, if it took long."""
+        """Report a stage that took long."""
         self.close()
         if seconds >= _LONG:
-            tell(f"{stage.title}: {seconds_text(seconds)}")
+            print_message(f"{stage.title}: {seconds_text(seconds)}")

@@ -17,39 +17,39 @@ def info(collection: CollectionPath, json: Json = False) -> None:
     from labelkin.indexer import Indexer
 
     with Indexer.open(collection) as indexer:
-        found = indexer.info()
+        summary = indexer.info()
     if json:
-        print_json(asdict(found))
+        print_json(asdict(summary))
     else:
-        print_info(found)
+        print_info(summary)
 
 
-def print_info(found: CollectionInfo) -> None:
+def print_info(summary: CollectionInfo) -> None:
     """Print the facts for a person."""
     per_document = (
-        f"{found.labels_per_document_mean:.2f} on average, "
-        f"{found.labels_per_document_median:g} median, {found.labels_per_document_max} at most"
+        f"{summary.labels_per_document_mean:.2f} on average, "
+        f"{summary.labels_per_document_median:g} median, {summary.labels_per_document_max} at most"
     )
     steps = [
         (f"  in at least {int(step):,}", f"{count:,}")
-        for step, count in found.labels_with_at_least.items()
+        for step, count in summary.labels_with_at_least.items()
     ]
-    languages = ", ".join(f"{name} {count:,}" for name, count in found.languages.items())
-    unresolved = found.documents_with_unresolved_labels
+    languages = ", ".join(f"{name} {count:,}" for name, count in summary.languages.items())
+    unresolved = summary.documents_with_unresolved_labels
     print_facts(
         [
-            ("Collection", found.name + (" (read-only)" if found.read_only else "")),
-            ("Documents", f"{found.documents:,}"),
-            ("  without labels", f"{found.documents_without_labels:,}"),
+            ("Collection", summary.name + (" (read-only)" if summary.read_only else "")),
+            ("Documents", f"{summary.documents:,}"),
+            ("  without labels", f"{summary.documents_without_labels:,}"),
             ("  with unresolved labels", f"{unresolved:,}"),
             ("Languages", languages or "none yet"),
-            ("Concepts", f"{found.concepts:,}"),
-            ("  used as labels", f"{found.labels_used:,}"),
+            ("Concepts", f"{summary.concepts:,}"),
+            ("  used as labels", f"{summary.labels_used:,}"),
             *steps,
             ("Labels per document", per_document),
-            ("Label occurrences", f"{found.label_occurrences:,}"),
-            ("Indexes", ", ".join(found.indexes) or "none yet"),
-            ("Models", ", ".join(found.models) or "none trained yet"),
-            ("Disk", bytes_text(found.disk_bytes)),
+            ("Label occurrences", f"{summary.label_occurrences:,}"),
+            ("Indexes", ", ".join(summary.indexes) or "none yet"),
+            ("Models", ", ".join(summary.models) or "none trained yet"),
+            ("Disk", bytes_text(summary.disk_bytes)),
         ]
     )

@@ -7,21 +7,21 @@ from typing import Annotated
 
 import typer
 
-from labelkin.cli.console import print_json, tell
+from labelkin.cli.console import print_json, print_message
 from labelkin.cli.options import Json
 
 
 def init(
-    collection: Annotated[Path, typer.Argument(help="The folder to make.")],
+    collection: Annotated[Path, typer.Argument(help="The folder to create.")],
     vocab: Annotated[
         Path | None,
         typer.Option(
             help="Vocabulary: MeSH descriptor XML, SKOS in any RDF syntax, or a table. "
-            "Without one, the labels found in documents become it."
+            "Without one, the labels of documents become the vocabulary."
         ),
     ] = None,
     vocab_format: Annotated[
-        str | None, typer.Option(help="mesh-xml, skos or table. Default: recognised.")
+        str | None, typer.Option(help="mesh-xml, skos or table. Default: detected.")
     ] = None,
     vocab_language: Annotated[
         str, typer.Option(help="Language of heading names that do not state one.")
@@ -29,10 +29,10 @@ def init(
     language: Annotated[
         str, typer.Option(help="Language of documents that do not state one; auto detects it.")
     ] = "auto",
-    name: Annotated[str, typer.Option(help="What people call the collection.")] = "",
+    name: Annotated[str, typer.Option(help="A name for the collection.")] = "",
     json: Json = False,
 ) -> None:
-    """Make a new, empty collection, with or without a vocabulary."""
+    """Create an empty collection, with or without a vocabulary."""
     from labelkin.indexer import Indexer
     from labelkin.vocab import read_vocabulary
 
@@ -42,6 +42,6 @@ def init(
     if json:
         print_json({"collection": str(collection), "concepts": concepts})
     elif vocabulary is None:
-        tell(f"Made {collection}; the labels of its documents will become the vocabulary.")
+        print_message(f"Made {collection}; the labels of its documents will become the vocabulary.")
     else:
-        tell(f"Made {collection} with {concepts:,} concepts.")
+        print_message(f"Made {collection} with {concepts:,} concepts.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 import typer
@@ -26,7 +27,7 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Tell more.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print more messages.")] = False,
     _version: Annotated[
         bool,
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
@@ -37,4 +38,6 @@ def _options(
 
 def main() -> None:
     """Entry point of the command."""
+    # OpenMP threads that wait should not occupy a core.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     app()

@@ -1,4 +1,4 @@
-"""What `eval`, `score` and `compare` show of an evaluation."""
+"""The measures that `eval`, `score` and `compare` print."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Measures = Annotated[
     str | None,
-    typer.Option(help="Names parted by commas or spaces, such as MiF,P@5. Default: the usual."),
+    typer.Option(help="Names separated by commas or spaces, such as MiF,P@5."),
 ]
 PerLabel = Annotated[
     Path | None, typer.Option(help="Write TP, FP, FN, P, R and F of every label to this TSV file.")
@@ -24,16 +24,16 @@ PerLabel = Annotated[
 
 
 def parsed_measures(names: str | None) -> Sequence[Measure]:
-    """The measures that a list names; the usual ones without a list."""
+    """The measures in a list of names; the default ones for None."""
     from labelkin.evaluate import DEFAULT_MEASURES, parse_measure
 
     if names is None:
         return DEFAULT_MEASURES
-    # Commas between brackets part parameters.
-    found = [name for name in re.split(r"[,\s]+(?![^()]*\))", names) if name]
-    if not found:
-        raise typer.BadParameter("no measure is named; MiF,P@5 for example")
-    return [parse_measure(name) for name in found]
+    # Commas between brackets separate parameters.
+    listed = [name for name in re.split(r"[,\s]+(?![^()]*\))", names) if name]
+    if not listed:
+        raise typer.BadParameter("no measure given; for example MiF,P@5")
+    return [parse_measure(name) for name in listed]
 
 
 def show_measures(
@@ -60,8 +60,8 @@ def show_measures(
     for measure in measures:
         interval = ""
         if measure.is_additive and evaluation.documents:
-            found = bootstrap_interval(measure, evaluation)
-            interval = f"{found.low:.4f} – {found.high:.4f}"
+            bounds = bootstrap_interval(measure, evaluation)
+            interval = f"{bounds.low:.4f} – {bounds.high:.4f}"
         rows.append((measure.name, f"{values[measure.name]:.4f}", interval))
     print_table("", [("measure", False), ("value", True), ("95 % interval", False)], rows)
     if bands:

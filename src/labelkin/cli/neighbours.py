@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from labelkin.cli.build import build_with_progress
-from labelkin.cli.console import counted, print_json, print_table, tell
+from labelkin.cli.console import counted, print_json, print_message, print_table
 from labelkin.cli.exits import exit_after_reading
 from labelkin.cli.options import (
     BodyText,
@@ -28,7 +28,7 @@ from labelkin.cli.texts import open_texts
 if TYPE_CHECKING:
     from labelkin.corpus import Corpus, Document
     from labelkin.indexer import Indexer
-    from labelkin.neighbours import Neighbours
+    from labelkin.neighbours import Neighbours, NeighbourSearch
 
 _BATCH = 500
 _SHOWN_TERMS = 5
@@ -51,7 +51,7 @@ def neighbours(
     format: CorpusFormat = None,
     json: Json = False,
 ) -> None:
-    """Find the most similar documents, how far they are, and which terms they share."""
+    """Find the most similar documents, with their distances and the terms they share."""
     from labelkin.indexer import Indexer
 
     with (
@@ -62,34 +62,35 @@ def neighbours(
             show_neighbours(indexer, documents, k, representation, json=json)
         else:
             build_with_progress(indexer, representation)
-            batches = _metered(_found(indexer, documents, k, representation), corpus)
+            batches = _metered(_searched(indexer, documents, k, representation), corpus)
             count = _write(indexer, batches, representation, output)
-            tell(f"Wrote the neighbours of {counted(count, 'document')} to {output}.")
+            print_message(f"Wrote the neighbours of {counted(count, 'document')} to {output}.")
     if corpus is not None:
         exit_after_reading(corpus.report, strict=False)
 
 
-Batch = tuple[list["Document"], "Neighbours"]
+Batch = tuple[list["Document"], "NeighbourSearch", "Neighbours"]
 
 
-def _found(
+def _searched(
     indexer: Indexer, documents: Iterator[Document], k: int | None, representation: str | None
 ) -> Iterator[Batch]:
     duplicates = 0
     while batch := list(islice(documents, _BATCH)):
-        found = indexer.neighbours(batch, k, representation=representation, store_terms=True)
-        duplicates += len(found.duplicates)
-        yield batch, found
+        search = indexer.search(representation)
+        near = search.search(search.texts(batch, store_terms=True), k)
+        duplicates += len(near.duplicates)
+        yield batch, search, near
     if duplicates:
-        tell(f"{counted(duplicates, 'neighbour')} with exactly the same text.")
+        print_message(f"{counted(duplicates, 'neighbour')} with exactly the same text.")
 
 
 def _metered(batches: Iterator[Batch], corpus: Corpus | None) -> Iterator[Batch]:
     done = 0
     with meter("Searching", corpus.bytes_total if corpus else 0) as bar:
-        for batch, found in batches:
-            yield batch, found
-            done += len(batch)
+        for batch in batches:
+            yield batch
+            done += len(batch[0])
             bar.update(corpus.bytes_read if corpus else done, counted(done, "document"))
 
 
@@ -103,16 +104,15 @@ def show_neighbours(
 ) -> None:
     """Print the neighbours of each document, as tables or as JSON."""
     build_with_progress(indexer, representation)
-    batches = _found(indexer, documents, k, representation)
+    batches = _searched(indexer, documents, k, representation)
     if json:
-        rows = [row for batch in batches for row in _rows(indexer, *batch, representation)]
-        print_json(rows)
+        print_json([row for batch in batches for row in _rows(*batch)])
         return
     for batch in batches:
-        for row in _rows(indexer, *batch, representation):
+        for row in _rows(*batch):
             heading = "" if row["id"] is None else f"{row['id']}  {row['title']}"
             if not row["neighbours"]:
-                tell(f"{heading or 'The text'}: no document shares a term with it.")
+                print_message(f"{heading or 'The text'}: no document shares a term with it.")
                 continue
             table = [
                 (f"{n['distance']:.3f}", n["id"], n["title"], " ".join(n["terms"]))
@@ -130,41 +130,39 @@ def _write(
     from labelkin.neighbours import Neighbours
 
     if output.suffix == ".npz":
-        parts = [found for _, found in batches]
+        parts = [near for _, _, near in batches]
         if not parts:
-            parts = [indexer.neighbours([], representation=representation)]
+            parts = [indexer.neighbour_arrays([], representation=representation)]
         whole = Neighbours.joined(parts)
         whole.save(output)
         return len(whole)
     count = 0
     with atomic_text(output) as file:
         for batch in batches:
-            for row in _rows(indexer, *batch, representation):
+            for row in _rows(*batch):
                 file.write(json_module.dumps(row, ensure_ascii=False) + "\n")
                 count += 1
     return count
 
 
 def _rows(
-    indexer: Indexer, documents: list[Document], found: Neighbours, representation: str | None
+    documents: list[Document], search: NeighbourSearch, near: Neighbours
 ) -> Iterator[dict[str, Any]]:
-    settings = indexer.config.neighbours
-    search = indexer.search(representation)
-    distances = found.distances(settings.distance, settings.distance_floor)
-    texts = indexer.collection.texts_of(sorted({int(row) for row in found.rows.flat if row >= 0}))
-    for place, document in enumerate(documents):
-        there = [
-            (rank, row) for rank, row in enumerate(map(int, found.rows[place])) if row in texts
-        ]
-        matched = search.matched_terms(document, [texts[row] for _, row in there], _SHOWN_TERMS)
-        near = [
-            {
-                "id": texts[row].id,
-                "title": texts[row].title or texts[row].body[:80],
-                "distance": round(float(distances[place, rank]), 6),
-                "score": round(float(found.scores[place, rank]), 4),
-                "terms": [match.term for match in terms],
-            }
-            for (rank, row), terms in zip(there, matched, strict=True)
-        ]
-        yield {"id": document.id or None, "title": document.title, "neighbours": near}
+    from labelkin.neighbours.neighbour import describe
+
+    described = describe(search, documents, near, _SHOWN_TERMS)
+    for document, neighbours_of in zip(documents, described, strict=True):
+        yield {
+            "id": document.id or None,
+            "title": document.title,
+            "neighbours": [
+                {
+                    "id": one.id,
+                    "title": one.title,
+                    "distance": round(one.distance, 6),
+                    "score": round(one.score, 4),
+                    "terms": [match.term for match in one.terms],
+                }
+                for one in neighbours_of
+            ],
+        }

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import wraps
+from inspect import Parameter, signature
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_type_hints
 
 import typer
-
-
-class Method(StrEnum):
-    """The methods that can be asked for."""
-
-    KNN = "knn"
-    LABEL_AE = "label-ae"
-    MIX = "mix"
-    MIX_RANKED = "mix-ranked"
-    LEXICAL = "lexical"
-    RERANK = "rerank"
-
 
 CollectionPath = Annotated[Path, typer.Argument(metavar="COLLECTION", help="A collection folder.")]
 TextFile = Annotated[
@@ -36,11 +27,11 @@ CorpusFormat = Annotated[
     typer.Option(
         "--format",
         help="bioasq, pubmed, jsonl, csv, tsv, annif-tsv, annif-jsonl or annif-folder. "
-        "Default: recognised by content and extension.",
+        "Default: detected from content and extension.",
     ),
 ]
 LabelSeparator = Annotated[
-    str, typer.Option(help="What parts the labels in one cell of a CSV or TSV file.")
+    str, typer.Option(help="What separates the labels in one cell of a CSV or TSV file.")
 ]
 Strict = Annotated[bool, typer.Option("--strict", help="Exit with 3 if a record was skipped.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
@@ -54,33 +45,35 @@ RepresentationName = Annotated[
 ]
 _METHODS = (
     "knn lets neighbours vote, label-ae decodes their average in the latent space, mix and "
-    "mix-ranked do both, lexical gives headings that the text names and needs no documents, "
-    "rerank weighs all of these and more. "
+    "mix-ranked do both, lexical suggests headings that the text names and needs no documents, "
+    "rerank combines all of these and more. "
     "Default: as labelkin.toml says."
 )
-MethodName = Annotated[Method | None, typer.Option("--method", help=_METHODS)]
+MethodName = Annotated[str | None, typer.Option("--method", help=_METHODS)]
 MethodNames = Annotated[
-    list[Method] | None,
-    typer.Option("--method", help=f"{_METHODS} Repeat it to see methods side by side."),
+    list[str] | None,
+    typer.Option("--method", help=f"{_METHODS} Repeat it to compare methods."),
 ]
 Language = Annotated[str, typer.Option(help="Language of heading names.")]
-Voters = Annotated[int | None, typer.Option("-k", min=1, max=10_000, help="How many vote.")]
+Voters = Annotated[
+    int | None, typer.Option("-k", min=1, max=10_000, help="How many neighbours vote.")
+]
 Limit = Annotated[
-    int | None, typer.Option(min=1, help="Give this many headings, whatever the count says.")
+    int | None, typer.Option(min=1, help="Suggest this many headings, whatever the count.")
 ]
 Threshold = Annotated[
-    float | None, typer.Option(min=0, max=1, help="Give no heading with a lower score.")
+    float | None, typer.Option(min=0, max=1, help="Suggest no heading with a lower score.")
 ]
 Accept = Annotated[
     float | None,
-    typer.Option(min=0, max=1, help="rerank marks headings as `accept` that are right this often."),
+    typer.Option(min=0, max=1, help="The precision of headings that rerank marks as `accept`."),
 ]
 Review = Annotated[
     float | None,
     typer.Option(
         min=0,
         max=1,
-        help="rerank gives headings that are right this often, the accepted among them.",
+        help="The precision of headings that rerank shows, accepted ones included.",
     ),
 ]
 Include = Annotated[
@@ -92,3 +85,53 @@ Exclude = Annotated[
 FoldBroader = Annotated[
     bool, typer.Option("--fold-broader", help="Leave out headings that narrower ones imply.")
 ]
+
+
+@dataclass(frozen=True)
+class SuggestionOptions:
+    """The options that `suggest` and `annotate` share."""
+
+    k: Voters = None
+    limit: Limit = None
+    threshold: Threshold = None
+    accept: Accept = None
+    review: Review = None
+    include: Include = None
+    exclude: Exclude = None
+    fold_broader: FoldBroader = False
+    method: MethodName = None
+    representation: RepresentationName = None
+    language: Language = "en"
+
+
+def takes(options: type[Any], name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command an option for each field of a dataclass, and pass them as one argument."""
+    hints = get_type_hints(options, include_extras=True)
+    expanded = [
+        Parameter(one.name, Parameter.KEYWORD_ONLY, default=one.default, annotation=hints[one.name])
+        for one in fields(options)
+    ]
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        own = get_type_hints(command, include_extras=True)
+        parameters = []
+        for parameter in signature(command).parameters.values():
+            if parameter.name == name:
+                parameters += expanded
+            else:
+                annotation = own[parameter.name]
+                kind = Parameter.KEYWORD_ONLY
+                parameters.append(parameter.replace(kind=kind, annotation=annotation))
+
+        @wraps(command)
+        def run(**values: Any) -> None:
+            given = {one.name: values.pop(one.name) for one in expanded}
+            command(**values, **{name: options(**given)})
+
+        run.__signature__ = signature(command).replace(  # type: ignore[attr-defined]
+            parameters=parameters, return_annotation=None
+        )
+        run.__annotations__ = {one.name: one.annotation for one in parameters}
+        return run
+
+    return decorate

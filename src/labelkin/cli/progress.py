@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from labelkin.cli.console import errors, seconds_text, tell
+from labelkin.cli.console import errors, print_message, seconds_text
 from labelkin.closing import Closing
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ _SECONDS_BETWEEN_LINES = 10.0
 
 
 class Meter:
-    """How far a step is; `total` 0 means that nobody knows how long it will take."""
+    """The progress of a step; 0 means an unknown `total`."""
 
     def __init__(self, title: str, total: int, progress: Progress | None) -> None:
         self._title = title
@@ -27,27 +27,27 @@ class Meter:
         self._task = (
             progress.add_task(title, total=total or None, note="") if progress is not None else None
         )
-        self._spoken = time.monotonic()
-        # Time and progress at the first word: what was done before took no time of ours.
+        self._printed = time.monotonic()
+        # Time and progress at the first update: the rate counts from there.
         self._first: tuple[float, int] | None = None
 
     def update(self, done: int, note: str) -> None:
-        """Show that `done` of the total is behind us; `note` says it in the user's terms."""
+        """Show that `done` of the total is finished; `note` describes it to the user."""
         if self._progress is not None and self._task is not None:
             self._progress.update(self._task, completed=done, note=note)
             return
         now = time.monotonic()
         if self._first is None:
             self._first = (now, done)
-        if now - self._spoken < _SECONDS_BETWEEN_LINES:
+        if now - self._printed < _SECONDS_BETWEEN_LINES:
             return
-        self._spoken = now
+        self._printed = now
         left = ""
         since, before = self._first
         if self._total and done > before:
             seconds = (now - since) * (self._total - done) / (done - before)
             left = f", {done / self._total:.0%}, about {seconds_text(seconds)} left"
-        tell(f"{self._title}: {note}{left}")
+        print_message(f"{self._title}: {note}{left}")
 
 
 class Stages(Closing):
@@ -58,14 +58,14 @@ class Stages(Closing):
         self._shown: tuple[str, Meter] | None = None
 
     def at(self, title: str, total: int) -> Meter:
-        """The meter of a stage; that of the one before disappears."""
+        """The meter of a stage; removes that of the previous stage."""
         if self._shown is None or self._shown[0] != title:
             self._stack.close()
             self._shown = (title, self._stack.enter_context(meter(title, total)))
         return self._shown[1]
 
     def close(self) -> None:
-        """The last stage is over."""
+        """Remove the last meter."""
         self._stack.close()
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from labelkin.cli.console import complain, counted, print_json, tell
+from labelkin.cli.console import counted, print_error, print_json, print_message
 from labelkin.cli.exits import PARTLY_DONE
 from labelkin.cli.options import CollectionPath, Json
 
@@ -17,7 +17,7 @@ def remove(
     collection: CollectionPath,
     ids: Annotated[list[str] | None, typer.Argument(help="Ids of documents.")] = None,
     from_file: Annotated[
-        Path | None, typer.Option("--from", help="A file with an id a line.")
+        Path | None, typer.Option("--from", help="A file with one id per line.")
     ] = None,
     json: Json = False,
 ) -> None:
@@ -38,8 +38,8 @@ def remove(
         print_json({**asdict(report), "documents": total})
     else:
         removed, left = counted(report.removed, "document"), counted(total, "document")
-        tell(f"Removed {removed}; {left} in the collection.")
+        print_message(f"Removed {removed}; {left} in the collection.")
     if report.missing:
         shown = ", ".join(report.missing[:5]) + (", …" if len(report.missing) > 5 else "")
-        complain(f"not in the collection: {counted(len(report.missing), 'id')}: {shown}")
+        print_error(f"not in the collection: {counted(len(report.missing), 'id')}: {shown}")
         raise typer.Exit(PARTLY_DONE)

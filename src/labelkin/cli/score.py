@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from labelkin.cli.console import counted, tell
+from labelkin.cli.console import counted, print_message
 from labelkin.cli.measures import Measures, PerLabel, parsed_measures, show_measures
 from labelkin.cli.options import Json
 from labelkin.cli.side_by_side import RESERVED, show_side_by_side
@@ -36,14 +36,14 @@ def score(
     vocab: Annotated[
         Path | None,
         typer.Option(
-            help="A collection or vocabulary file: matches ids with names, and is the hierarchy "
-            "for hF and LCA-F; a collection also tells how frequent labels are, for PSP@k."
+            help="A collection or vocabulary file: matches ids with names and has the hierarchy "
+            "for hF and LCA-F; a collection also has the label frequencies for PSP@k."
         ),
     ] = None,
     per_label: PerLabel = None,
     json: Json = False,
 ) -> None:
-    """Measure predictions that any tool made, without a collection."""
+    """Evaluate the predictions of any tool; needs no collection."""
     from labelkin.evaluate.alignment import align
     from labelkin.evaluate.files import read_label_file
 
@@ -57,20 +57,20 @@ def score(
     for file in (right, *given):
         if file.repeated:
             many = counted(file.repeated, "document")
-            tell(f"{file.path}: {many} more than once; the last counts.")
-    for file, found in zip(given, aligned, strict=True):
-        _tell_of(right, file, found, resolved=vocabulary is not None)
+            print_message(f"{file.path}: {many} more than once; the last counts.")
+    for file, one in zip(given, aligned, strict=True):
+        _print_mismatches(right, file, one, resolved=vocabulary is not None)
     if len(aligned) == 1:
         show_measures(aligned[0].evaluation, asked, columns.described(), per_label, json)
         return
     if per_label is not None:
-        tell("--per-label is for one file of predictions; left out.")
-    evaluations = (found.evaluation for found in aligned)
+        print_message("--per-label needs a single file of predictions; ignored.")
+    evaluations = (one.evaluation for one in aligned)
     show_side_by_side(dict(zip(_names(files), evaluations, strict=True)), asked, json)
 
 
 def _with_training(collection: Path, aligned: list[Aligned]) -> list[Aligned]:
-    """With the frequencies of labels in a collection, which propensities follow from."""
+    """The evaluations with a collection's label frequencies, which propensities need."""
     from labelkin.indexer import Indexer
 
     labels = aligned[0].evaluation.labels
@@ -88,28 +88,30 @@ def _with_training(collection: Path, aligned: list[Aligned]) -> list[Aligned]:
 
 
 def _names(files: list[Path]) -> list[str]:
-    """The names of the files, with their folders where that is not enough."""
+    """The names of the files, with their folders if names are not unique."""
     names = [path.name for path in files]
     shown = (str(path) if names.count(path.name) > 1 else path.name for path in files)
     return [f"./{name}" if name in RESERVED else name for name in shown]
 
 
-def _tell_of(gold: LabelFile, file: LabelFile, found: Aligned, *, resolved: bool) -> None:
-    """What of a file could not be matched, and what was matched with a grain of salt."""
-    if found.by_place:
-        tell(f"{file.path}: documents were matched by their place, for want of ids.")
+def _print_mismatches(
+    gold: LabelFile, file: LabelFile, aligned: Aligned, *, resolved: bool
+) -> None:
+    """Print which documents and labels of a file could not be matched."""
+    if aligned.by_place:
+        print_message(f"{file.path}: documents have no ids and were matched by position.")
     for what, which in (
-        ("without predictions", found.missing),
-        ("without gold labels", found.strangers),
+        ("without predictions", aligned.missing),
+        ("without gold labels", aligned.strangers),
     ):
         if which:
             shown = ", ".join(which[:3]) + (", …" if len(which) > 3 else "")
-            tell(f"{file.path}: {counted(len(which), 'document')} {what}: {shown}")
+            print_message(f"{file.path}: {counted(len(which), 'document')} {what}: {shown}")
     theirs = next(file.all_labels(), None)
-    if not found.shared and theirs is not None:
+    if not aligned.shared and theirs is not None:
         hint = "" if resolved else "; --vocab SOURCE matches ids with names"
         mine = next(gold.all_labels())
-        tell(
+        print_message(
             f"{file.path}: none of its labels is a gold label "
             f"(such as {theirs!r} here, {mine!r} there){hint}."
         )

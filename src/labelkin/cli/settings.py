@@ -1,17 +1,16 @@
-"""Settings of the method: those of labelkin.toml, changed by what the command line says."""
+"""Settings of a request: those of labelkin.toml, changed by the options of a command."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import typer
 
-from labelkin.cli.console import counted, tell
-from labelkin.cli.options import Method
+from labelkin.cli.console import counted, print_message
 
 if TYPE_CHECKING:
+    from labelkin.cli.options import SuggestionOptions
     from labelkin.corpus import Document
     from labelkin.indexer import Indexer
     from labelkin.scoring.settings import Settings
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 def asked_settings(
     config: Config,
-    method: Method | None = None,
+    method: str | None = None,
     *,
     k: int | None = None,
     weighting: str | None = None,
@@ -35,60 +34,93 @@ def asked_settings(
     """The settings to suggest headings with.
 
     A limit replaces the count, `include` the list of labelkin.toml, `exclude`
-    adds to it. What is not for the method is refused, unless `lenient`.
+    adds to it. Options that do not apply to the method are refused, unless
+    `lenient`.
     """
     from labelkin.scoring.settings import Settings
+    from labelkin.scoring.votes import WEIGHTINGS
 
-    settings = Settings.from_config(config, method.value if method else None)
+    if method is not None:
+        check_method(method)
+    settings = Settings.from_config(config, method)
     if settings.method != "rerank" and (accept is not None or review is not None):
         raise typer.BadParameter("--accept and --review are for the method rerank")
-    if settings.method in ("lexical", "rerank") and not lenient:
+    if not settings.implementation.votes and not lenient:
         for option, value in (("-k", k), ("--weighting", weighting)):
             if value is not None:
                 raise typer.BadParameter(f"{option} is not for the method {settings.method}")
+    chosen = next((one for one in WEIGHTINGS if one == weighting), None)
+    if weighting is not None and chosen is None:
+        raise typer.BadParameter(f"no weighting {weighting!r}; known: {', '.join(WEIGHTINGS)}")
     return settings.changed(
         k=k,
-        weighting=weighting,
+        weighting=chosen,
         limit=limit,
         threshold=threshold,
         accept=accept,
         review=review,
         include=tuple(include) if include else None,
-        exclude=(*settings.knn.exclude, *exclude) if exclude else None,
+        exclude=(*settings.exclude, *exclude) if exclude else None,
     )
 
 
-def down_to_review(indexer: Indexer, settings: Settings) -> Settings:
-    """With a threshold that does not keep back what passes the review bar of `rerank`."""
-    from labelkin.rerank.model import reranker_info
-    from labelkin.rerank.open import reranker_folder
+def suggestion_settings(indexer: Indexer, asked: SuggestionOptions) -> Settings:
+    """The settings that the options of `suggest` and `annotate` ask for.
 
-    calibration = reranker_info(reranker_folder(indexer.collection)).calibration
+    `--review` alone lowers the threshold, so that all headings with that precision are shown.
+    """
+    settings = asked_settings(
+        indexer.config,
+        asked.method,
+        k=asked.k,
+        limit=asked.limit,
+        threshold=asked.threshold,
+        accept=asked.accept,
+        review=asked.review,
+        include=asked.include,
+        exclude=asked.exclude,
+    )
+    if asked.review is None or asked.threshold is not None or asked.limit is not None:
+        return settings
+    from labelkin.rerank.model import RERANK_NAME, reranker_info
+
+    calibration = reranker_info(indexer.runtime.models.folder / RERANK_NAME).calibration
     bar = min(settings.rerank.threshold, calibration.threshold(settings.rerank.review))
     return settings.changed(threshold=bar)
 
 
-def tell_known_documents(
+def check_method(name: str) -> None:
+    """Refuse an unknown method."""
+    from labelkin.scoring.methods import METHODS
+
+    if name not in METHODS:
+        raise typer.BadParameter(f"no method {name!r}; known: {', '.join(METHODS.names())}")
+
+
+def print_known_documents(
     indexer: Indexer, documents: Sequence[Document], settings: Sequence[Settings]
 ) -> None:
-    """Say which of the documents to measure on are in the collection itself."""
+    """Print how many of the documents to evaluate on are in the collection itself."""
     known = len(indexer.collection.rows_of([document.id for document in documents]))
     if known:
-        tell(f"{counted(known, 'document')} in the collection itself, searched leave-one-out.")
-        if any(one.learned for one in settings):
-            tell("What was trained on them knows their headings: expect less of new documents.")
+        print_message(
+            f"{counted(known, 'document')} in the collection itself, searched leave-one-out."
+        )
+        if any(one.implementation.required_models() for one in settings):
+            print_message(
+                "Models trained on them know their headings: expect less for new documents."
+            )
 
 
-def tell_unknown_labels(indexer: Indexer, settings: Sequence[Settings]) -> None:
-    """Say how many labels of the collection its model has never seen."""
-    if all(one.method in ("knn", "lexical", "rerank") for one in settings):
+def print_unknown_labels(indexer: Indexer, settings: Sequence[Settings]) -> None:
+    """Print how many labels of the collection its autoencoder was not trained on."""
+    from labelkin.autoencoder.model import LabelModel
+
+    if not any(LabelModel in one.implementation.required_models() for one in settings):
         return
-    from labelkin.scoring.label_ae import LabelAe
-
-    model = indexer.method(replace(settings[0], method="label-ae"))
-    unknown = model.unknown_labels() if isinstance(model, LabelAe) else 0
+    unknown = indexer.unknown_labels()
     if unknown:
-        tell(
-            f"{counted(unknown, 'heading')} left out by the label autoencoder: in none of the "
-            "documents that it was trained on."
+        print_message(
+            f"The label autoencoder lacks {counted(unknown, 'heading')}: none of the documents "
+            "that it was trained on has them."
         )

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from labelkin.evaluate import Evaluation, Measure
 
 
-# Keys of the JSON that are no evaluations.
+# Keys of the JSON that are not evaluations.
 RESERVED = ("compared_with", "p")
 
 
@@ -22,8 +22,8 @@ def show_side_by_side(
 ) -> None:
     """Print a column per evaluation; the others are compared with the first.
 
-    `+` and `−` mark differences from the first that chance would hardly bring
-    about (paired randomisation test, p < 0.05).
+    `+` and `−` mark significant differences from the first (paired randomisation
+    test, p < 0.05).
     """
     values, tests = _compared(evaluations, measures)
     first, *others = evaluations

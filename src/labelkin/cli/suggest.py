@@ -10,28 +10,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from labelkin.cli.build import build_with_progress
-from labelkin.cli.console import print_json, print_table, tell
+from labelkin.cli.console import print_json, print_message, print_table
 from labelkin.cli.exits import exit_after_reading
 from labelkin.cli.options import (
-    Accept,
     BodyText,
     CollectionPath,
     CorpusFormat,
-    Exclude,
-    FoldBroader,
-    Include,
     Json,
-    Language,
-    Limit,
-    MethodName,
-    RepresentationName,
-    Review,
+    SuggestionOptions,
     TextFile,
-    Threshold,
     TitleText,
-    Voters,
+    takes,
 )
-from labelkin.cli.settings import asked_settings, down_to_review
+from labelkin.cli.settings import suggestion_settings
 from labelkin.cli.texts import PLAIN_TEXT, open_texts
 
 if TYPE_CHECKING:
@@ -44,63 +35,42 @@ _BATCH = 200
 _BAR = 10
 
 
+@takes(SuggestionOptions, "asked")
 def suggest(
     collection: CollectionPath,
+    asked: SuggestionOptions,
     file: TextFile = None,
     title: TitleText = "",
     text: BodyText = "",
-    k: Voters = None,
-    limit: Limit = None,
-    threshold: Threshold = None,
-    accept: Accept = None,
-    review: Review = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Also show what lies below the review bar of rerank.")
+        bool, typer.Option("--all", help="Also show headings below the review bar of rerank.")
     ] = False,
-    include: Include = None,
-    exclude: Exclude = None,
-    fold_broader: FoldBroader = False,
     explain: Annotated[
         bool,
         typer.Option(
             "--explain",
-            help="List the documents, words and signals that speak for each heading.",
+            help="List the documents, words and signals behind each heading.",
         ),
     ] = False,
-    method: MethodName = None,
-    representation: RepresentationName = None,
-    language: Language = "en",
     format: CorpusFormat = None,
     json: Json = False,
 ) -> None:
-    """Suggest headings by what similar documents carry or the text names, with the evidence."""
+    """Suggest headings from similar documents and the text's own words, with the evidence."""
     from labelkin.indexer import Indexer
 
     with (
         open_texts(file, title, text, format) as (documents, corpus),
         Indexer.open(collection) as indexer,
     ):
-        settings = asked_settings(
-            indexer.config,
-            method,
-            k=k,
-            limit=limit,
-            threshold=threshold,
-            accept=accept,
-            review=review,
-            include=include,
-            exclude=exclude,
-        )
-        if review is not None and threshold is None and limit is None:
-            settings = down_to_review(indexer, settings)
+        settings = suggestion_settings(indexer, asked)
         if settings.k:
-            build_with_progress(indexer, representation)
-        found = _suggested(indexer, documents, settings, representation, fold_broader)
+            build_with_progress(indexer, asked.representation)
+        answered = _suggested(indexer, documents, settings, asked, explain=explain)
         if json:
-            print_json([_as_json(*pair, language) for pair in found])
+            print_json([_as_json(*pair, asked.language) for pair in answered])
         else:
-            for document, suggestions in found:
-                print_suggestions(document, suggestions, language, explain, everything)
+            for document, suggestions in answered:
+                print_suggestions(document, suggestions, asked.language, explain, everything)
     if corpus is not None:
         exit_after_reading(corpus.report, strict=False)
 
@@ -109,15 +79,19 @@ def _suggested(
     indexer: Indexer,
     documents: Iterator[Document],
     settings: Settings,
-    representation: str | None,
-    fold: bool,
+    asked: SuggestionOptions,
+    *,
+    explain: bool,
 ) -> Iterator[tuple[Document, list[Suggestion]]]:
     while batch := list(islice(documents, _BATCH)):
-        yield from zip(
+        suggestions = indexer.suggest(
             batch,
-            indexer.suggest(batch, settings=settings, representation=representation, fold=fold),
-            strict=True,
+            settings=settings,
+            representation=asked.representation,
+            fold=asked.fold_broader,
+            explain=explain,
         )
+        yield from zip(batch, suggestions, strict=True)
 
 
 def print_suggestions(
@@ -129,12 +103,12 @@ def print_suggestions(
 ) -> None:
     """Print one document's headings as a table, with the evidence.
 
-    Those below the review bar are only counted, unless `everything` is shown.
+    Headings below the review bar are only counted, unless `everything` is shown.
     """
     heading = "" if document.id == PLAIN_TEXT else f"{document.id}  {document.title}"
     shown = [one for one in suggestions if everything or one.band != "hidden"]
     if not suggestions:
-        tell(f"{heading or 'The text'}: no heading can be suggested.")
+        print_message(f"{heading or 'The text'}: no heading can be suggested.")
         return
     if shown:
         has_bands = any(one.band is not None for one in shown)
@@ -152,7 +126,8 @@ def print_suggestions(
     if hidden := len(suggestions) - len(shown):
         more = f"{hidden:,} more" if shown else f"{heading or 'The text'}: {hidden:,}"
         noun = "heading" if hidden == 1 else "headings"
-        tell(f"{more} {noun} below the review bar; --all shows {'it' if hidden == 1 else 'them'}.")
+        them = "it" if hidden == 1 else "them"
+        print_message(f"{more} {noun} below the review bar; --all shows {them}.")
 
 
 def _row(suggestion: Suggestion, language: str) -> tuple[str, ...]:
@@ -164,7 +139,7 @@ def _row(suggestion: Suggestion, language: str) -> tuple[str, ...]:
 
 
 def _explanation(suggestion: Suggestion) -> Iterator[tuple[str, ...]]:
-    """A row per document and naming that speaks for a heading, and one for the signals."""
+    """A row per document and naming behind a heading, and one for the signals."""
     if suggestion.signals:
         weights = (f"{one.name} {one.weight:+.1f}" for one in suggestion.signals)
         yield ("", "", "", "", ", ".join(weights))
@@ -214,5 +189,7 @@ def _as_json(document: Document, suggestions: list[Suggestion], language: str) -
 def _band_as_json(suggestion: Suggestion) -> dict[str, Any]:
     if suggestion.band is None:
         return {}
+    if not suggestion.signals:
+        return {"band": suggestion.band}
     signals = [{"name": one.name, "weight": round(one.weight, 4)} for one in suggestion.signals]
     return {"band": suggestion.band, "signals": signals}

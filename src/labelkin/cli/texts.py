@@ -1,11 +1,11 @@
-"""The texts that a command is asked about: a corpus file, plain text, or words on the line."""
+"""The input texts of a command: a corpus file, plain text, or --title and --text."""
 
 from __future__ import annotations
 
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,9 +25,9 @@ PLAIN_TEXT = ""
 def open_texts(
     file: Path | None, title: str, text: str, format_name: str | None
 ) -> Iterator[tuple[Iterator[Document], Corpus | None]]:
-    """The documents to look at, and the corpus they come from if there is one.
+    """The input documents, and the corpus that they come from if there is one.
 
-    A file in no known corpus format is taken as one plain text.
+    A file in no known corpus format is one plain text.
     """
     from labelkin.corpus import Document
 
@@ -41,7 +41,7 @@ def open_texts(
     if str(file) != "-":
         yield _from_file(file, format_name)
         return
-    # Standard input can be read only once, but a format is told by looking twice.
+    # Standard input can be read only once, but detecting the format reads it twice.
     with tempfile.TemporaryDirectory(prefix="labelkin-") as folder:
         copy = Path(folder) / "standard-input"
         with copy.open("wb") as whole:
@@ -69,3 +69,16 @@ def _from_file(path: Path, format_name: str | None) -> tuple[Iterator[Document],
                     raise DamagedFileError(f"{source.name}: {error}") from error
                 return iter([Document(PLAIN_TEXT, body=clean_text("\n".join(lines)))]), None
     return corpus.documents(), corpus
+
+
+def read_labelled(
+    files: Sequence[Path], purpose: str, format: str | None = None, label_separator: str = "|"
+) -> tuple[list[Document], Corpus]:
+    """The documents of some files that have labels; InputError if there are none."""
+    from labelkin.corpus import read_corpus
+
+    corpus = read_corpus(*files, format=format, label_separator=label_separator)
+    documents = [document for document in corpus.documents() if document.labels]
+    if not documents:
+        raise InputError(f"no document with labels to {purpose} on")
+    return documents, corpus

@@ -1,19 +1,23 @@
-"""`labelkin train`: everything that a collection can learn, in one command."""
+"""`labelkin train`: all models of a collection, in one command."""
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from labelkin.cli.console import print_json
+from labelkin.cli.console import counted, print_json, print_message
 from labelkin.cli.options import CollectionPath, CorpusFormat, Json, RepresentationName
-from labelkin.cli.train_label_ae import is_first
-from labelkin.cli.train_reranker import read_tuning
-from labelkin.cli.training import Training
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from labelkin.corpus import Document
+    from labelkin.indexer import Indexer
 
 
 class Device(StrEnum):
@@ -39,7 +43,7 @@ def train(
         typer.Option(
             metavar="FILE",
             help="Documents with labels, not in the collection, that new ones will resemble: the "
-            "reranker learns from them too. Repeatable.",
+            "reranker is trained on them too. Repeatable.",
         ),
     ] = None,
     only: Annotated[Only | None, typer.Option(help="Train only this.")] = None,
@@ -53,7 +57,7 @@ def train(
     ] = None,
     epochs: Annotated[
         int | None,
-        typer.Option(min=0, help="At most this many rounds; 0 with --from takes MODEL as it is."),
+        typer.Option(min=0, help="At most this many epochs; 0 with --from adopts MODEL as it is."),
     ] = None,
     start_from: Annotated[
         Path | None,
@@ -74,7 +78,7 @@ def train(
     seed: Annotated[int | None, typer.Option(min=0, help="Another seed, another model.")] = None,
     resume: Annotated[
         bool,
-        typer.Option("--resume", help="Go on with an autoencoder whose training was interrupted."),
+        typer.Option("--resume", help="Continue an interrupted training of the autoencoder."),
     ] = False,
     representation: RepresentationName = None,
     format: CorpusFormat = None,
@@ -82,14 +86,14 @@ def train(
 ) -> None:
     """Train the label autoencoder and the reranker with its calibration.
 
-    `rerank` becomes the default method if it does better than votes on documents kept aside.
+    `rerank` becomes the default method if it does better than votes on held-out documents.
     """
     if start_from is None and epochs == 0:
-        raise typer.BadParameter("--epochs 0 needs --from: there is no model to take as it is")
+        raise typer.BadParameter("--epochs 0 needs --from: there is no model to adopt")
     if start_from is not None and preset is not None:
         raise typer.BadParameter("give --preset or --from: the layers are those of the model")
     if epochs == 0 and resume:
-        raise typer.BadParameter("--epochs 0 trains nothing that --resume could go on with")
+        raise typer.BadParameter("--epochs 0 trains nothing that --resume could continue")
     if only == Only.LABEL_AE and (tune or linear):
         raise typer.BadParameter("--tune and --linear are for the reranker")
     if only == Only.RERANK and (preset or epochs is not None or start_from or resume):
@@ -97,31 +101,65 @@ def train(
             "--preset, --epochs, --from and --resume are for the label autoencoder"
         )
     from labelkin.autoencoder.training_settings import TrainingSettings
+    from labelkin.cli.training_output import TrainingOutput, print_outcome, report_as_json
     from labelkin.indexer import Indexer
-    from labelkin.rerank.settings import LearningSettings
+    from labelkin.rerank.settings import RerankTrainingSettings
+    from labelkin.training import is_first_process
 
     with Indexer.open(collection) as indexer:
+        config = indexer.config
         given = {"preset": preset, "epochs": epochs, "seed": seed}
         changes = {name: value for name, value in given.items() if value is not None}
         label_ae = replace(
-            TrainingSettings.from_config(indexer.config),
+            TrainingSettings.from_config(config),
             **changes,  # type: ignore[arg-type]
             device=device.value,
             minutes=time_budget,
         )
-        reranker = LearningSettings.from_config(indexer.config)
-        reranker = replace(
-            reranker,
-            linear=linear or reranker.linear,
-            seed=reranker.seed if seed is None else seed,
+        rerank = RerankTrainingSettings.from_config(config)
+        rerank = replace(
+            rerank,
+            linear=linear or rerank.linear,
+            seed=rerank.seed if seed is None else seed,
         )
-        training = Training(
-            indexer,
-            None if only == Only.RERANK else label_ae,
-            None if only == Only.LABEL_AE else reranker,
-            read_tuning(indexer, tune or (), format),
-            start_from=start_from,
+        with closing(TrainingOutput(config.rerank, show=not json)) as output:
+            report = indexer.train(
+                label_ae=only != Only.RERANK and label_ae,
+                rerank=only != Only.LABEL_AE and rerank,
+                documents=_read_given(indexer, tune or (), format),
+                start_from=start_from,
+                resume=resume,
+                representation=representation,
+                observer=output,
+            )
+        if not is_first_process():
+            return
+        print_outcome(report)
+        if json:
+            print_json(report_as_json(report, config.rerank))
+
+
+def _read_given(
+    indexer: Indexer, files: Sequence[Path], format: str | None = None
+) -> list[Document]:
+    """The documents with labels in `files` that are not in the collection.
+
+    Those that are in it are part of the statistics that they should check.
+    """
+    from labelkin.corpus import read_corpus
+    from labelkin.exceptions import InputError
+    from labelkin.training import is_first_process
+
+    if not files:
+        return []
+    documents = [d for d in read_corpus(*files, format=format).documents() if d.labels]
+    known = indexer.collection.rows_of([document.id for document in documents])
+    if known and is_first_process():
+        print_message(
+            f"Skipping {counted(len(known), 'document')} to tune on: in the collection itself, "
+            "so its statistics know the headings."
         )
-        training.run(representation, resume=resume, show=not json)
-        if json and is_first():
-            print_json(training.as_json())
+    new = [document for document in documents if document.id not in known]
+    if not new:
+        raise InputError("no document to tune on: none has labels and is not in the collection")
+    return new

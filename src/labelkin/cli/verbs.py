@@ -1,4 +1,4 @@
-"""The verbs of the `labelkin` command; only the one that is asked for is imported."""
+"""The verbs of the `labelkin` command; only the one that is used is imported."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _HOMES = {
 
 
 class Verbs(MutableMapping[str, Any]):
-    """Commands by name; each is made when it is first looked at."""
+    """Commands by name; each is imported when it is first used."""
 
     def __init__(self) -> None:
         self._made: dict[str, Any] = dict.fromkeys(_HOMES)
@@ -76,10 +76,10 @@ class VerbGroup(ErrorsAsLines):
 
 def _command(name: str) -> Any:
     module, attribute = _HOMES[name]
-    found = getattr(import_module(f"labelkin.cli.{module}"), attribute)
+    verb = getattr(import_module(f"labelkin.cli.{module}"), attribute)
     alone = typer.Typer()
-    if isinstance(found, typer.Typer):
-        alone.add_typer(found, name=name)
+    if isinstance(verb, typer.Typer):
+        alone.add_typer(verb, name=name)
     else:
-        alone.command(name)(found)
+        alone.command(name)(verb)
     return get_group(alone).commands[name]

@@ -40,7 +40,7 @@ def show(
     language: Language = "en",
     json: Json = False,
 ) -> None:
-    """Show one heading with its names and its place."""
+    """Show one heading with its names and its place in the hierarchy."""
     vocabulary = open_vocabulary(source)
     concept = vocabulary.find(heading)
     narrower = vocabulary.narrower(concept.id)
@@ -102,11 +102,11 @@ def related(
     from labelkin.indexer import Indexer
 
     with Indexer.open(collection) as indexer:
-        found = indexer.related(heading, limit)
+        nearest = indexer.related(heading, limit)
     if json:
-        print_json([{"id": c.id, "name": c.name(language), "similarity": s} for c, s in found])
+        print_json([{"id": c.id, "name": c.name(language), "similarity": s} for c, s in nearest])
         return
-    rows = [(f"{similarity:.3f}", c.id, c.name(language)) for c, similarity in found]
+    rows = [(f"{similarity:.3f}", c.id, c.name(language)) for c, similarity in nearest]
     print_table("", [("similarity", True), ("id", False), ("heading", False)], rows)
 
 
@@ -118,7 +118,7 @@ def tree(
     language: Language = "en",
     json: Json = False,
 ) -> None:
-    """Show headings with what stands below them."""
+    """Show headings with the narrower ones below them."""
     vocabulary = open_vocabulary(source)
     roots = [vocabulary.find(heading)] if heading else vocabulary.top()
     branches = [_branch(vocabulary, root, depth, language, frozenset()) for root in roots]
@@ -138,7 +138,7 @@ def _branch(
         "name": concept.name(language),
         "narrower_count": len(below),
     }
-    # A vocabulary from outside may have a circle in it.
+    # A vocabulary may contain a cycle.
     if depth > 1 and concept.id not in above:
         branch["narrower"] = [
             _branch(vocabulary, vocabulary.concept(i), depth - 1, language, above | {concept.id})
@@ -163,7 +163,7 @@ def stats(source: SourcePath, language: Language = "en", json: Json = False) -> 
     from labelkin.vocab import categories
 
     vocabulary = open_vocabulary(source)
-    found = categories(vocabulary, language)
+    by_category = categories(vocabulary, language)
     synonyms = sum(len(names) for c in vocabulary for names in c.synonyms.values())
     placed = sum(bool(c.notations or c.broader or vocabulary.narrower(c.id)) for c in vocabulary)
     counts = {
@@ -174,11 +174,12 @@ def stats(source: SourcePath, language: Language = "en", json: Json = False) -> 
         "deprecated": sum(c.deprecated for c in vocabulary),
     }
     if json:
-        print_json({**counts, "categories": [asdict(category) for category in found]})
+        print_json({**counts, "categories": [asdict(category) for category in by_category]})
         return
     if placed:
         rows = [
-            (f"({c.code}) {c.name}".strip(), f"{c.concepts:,}", f"{c.places:,}") for c in found[:50]
+            (f"({c.code}) {c.name}".strip(), f"{c.concepts:,}", f"{c.places:,}")
+            for c in by_category[:50]
         ]
         columns = [("category", False), ("headings", True), ("places in the tree", True)]
         print_table("", columns, rows)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from labelkin.evaluate.evaluation import Evaluation
 from labelkin.evaluate.measure import Measure
-from labelkin.scoring.knn import Knn
 from labelkin.scoring.queries import Queries
+from labelkin.scoring.settings import ScorerSettings, Settings
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -26,7 +26,6 @@ class Comparison:
 
 def compare_ks(
     representation: str,
-    knn: Knn,
     queries: Queries,
     gold: csr_matrix[Any],
     measures: Sequence[Measure],
@@ -34,8 +33,9 @@ def compare_ks(
 ) -> Iterator[Comparison]:
     """The measures for each k, from neighbours that were found once."""
     for k in ks:
-        method = knn.changed(replace(knn.settings, k=k))
-        ranked = method.rank(queries)
-        evaluation = Evaluation(gold, method.cut(queries, ranked), ranked)
+        settings = Settings(knn=ScorerSettings(k=k))
+        ranked = settings.implementation.rank(queries, settings)
+        predicted = settings.implementation.cut(queries, ranked, settings)
+        evaluation = Evaluation(gold, predicted, ranked)
         values = {measure.name: measure.value(evaluation) for measure in measures}
         yield Comparison(representation, k, values)

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from labelkin.corpus.document import Document
+from labelkin.evaluate.evaluation import Evaluation
 from labelkin.evaluate.hierarchy import Hierarchy
 from labelkin.scoring.ranking import Ranking
+from labelkin.store.reader import Reader
 from labelkin.vocab.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -50,6 +52,19 @@ def _resolved(
             (label, vocabulary.resolve(label, names.get(label, ""), language).column)
             for label in document.labels
         ]
+
+
+def gold_evaluation(documents: Sequence[Document], reader: Reader) -> Evaluation:
+    """The right labels of documents and all that measures may need to know, without predictions."""
+    vocabulary = reader.vocabulary
+    gold = gold_matrix(documents, vocabulary)
+    labels = gold.shape[1]
+    return Evaluation.unpredicted(
+        gold,
+        training_frequencies=reader.label_sets().frequencies(labels, reader.tombstones()),
+        training_documents=reader.count(),
+        hierarchy=hierarchy_of(vocabulary, labels),
+    )
 
 
 def hierarchy_of(vocabulary: Vocabulary, labels: int) -> Hierarchy:

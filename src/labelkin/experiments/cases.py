@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 
-from labelkin.experiments.grid import Cut, Grid, TablePart
+from labelkin.experiments.grid import Cut, Grid, GridMethod, TablePart
 from labelkin.neighbours.neighbours import Distance
-from labelkin.scoring.settings import MethodName
 from labelkin.scoring.votes import Weighting
 
 
@@ -28,7 +27,7 @@ class Group:
 class Cell:
     """A method and its cut; `share` is the weight of the autoencoder in `mix-ranked`."""
 
-    method: MethodName
+    method: GridMethod
     cut: Cut
     share: float = 0.0
 

@@ -19,11 +19,12 @@ from pydantic import Field, ValidationError, model_validator
 
 from labelkin.exceptions import ConfigError
 from labelkin.neighbours.neighbours import Distance
-from labelkin.scoring.settings import MethodName
 from labelkin.scoring.votes import Weighting
 from labelkin.store.config import Config, Section, TrainingSection
 
 Cut = float | Literal["count"]
+# The methods that need nothing but neighbours and a label autoencoder.
+GridMethod = Literal["knn", "label-ae", "mix", "mix-ranked"]
 
 _GRIDS = files("labelkin.experiments").joinpath("grids")
 
@@ -88,7 +89,7 @@ class TablePart(Section):
 
     name: str
     title: str
-    method: MethodName
+    method: GridMethod
     representations: list[str] = Field(min_length=1)
     model: str = ""
     weightings: list[Weighting] = Field(default=["majority"])

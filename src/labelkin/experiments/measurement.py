@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +18,7 @@ from labelkin.evaluate import (
 )
 from labelkin.experiments.cases import Cell, Group, Row
 from labelkin.experiments.stage import Progress, RecordStage
-from labelkin.scoring.mix import Mix, MixRanked
-from labelkin.scoring.queries import Queries
-from labelkin.scoring.settings import MixSettings
+from labelkin.scoring.settings import MixSettings, ScorerSettings, Settings
 
 if TYPE_CHECKING:
     from labelkin.experiments.models import ModelStage
@@ -30,10 +28,8 @@ if TYPE_CHECKING:
         NeighbourStage,
     )
     from labelkin.experiments.run_context import RunContext
-    from labelkin.neighbours.neighbours import Neighbours
     from labelkin.scoring.cut import CountScheme
-    from labelkin.scoring.knn import Knn
-    from labelkin.scoring.label_ae import LabelAe
+    from labelkin.scoring.queries import Queries
     from labelkin.scoring.ranking import Ranking
 
 # Rough estimates: seconds per thousand documents on one core, and documents per split.
@@ -45,42 +41,35 @@ Values = dict[str, float]
 
 
 class Predictions:
-    """The predictions of a group's cells for one set of neighbours, which is decoded once."""
+    """The predictions of a group's cells for one split.
 
-    def __init__(
-        self, group: Group, neighbours: Neighbours, knn: Knn, label_ae: LabelAe | None
-    ) -> None:
-        self._queries = Queries.unread(neighbours)
-        self._knn = knn.changed(replace(knn.settings, k=group.k))
-        self._pair: Mix | None = None
-        if label_ae is not None:
-            changed = replace(
-                label_ae.settings, k=group.k, weighting=group.weighting, distance=group.distance
-            )
-            self._pair = Mix(self._knn, label_ae.changed(changed))
+    The queries keep votes and decoded labels, so each is computed once for all cells.
+    """
+
+    def __init__(self, group: Group, queries: Queries) -> None:
+        self._group = group
+        self._queries = queries
 
     def of(self, cell: Cell) -> Ranking:
         """The labels that a cell predicts, after the cut."""
+        settings = self._settings(cell)
+        method = settings.implementation
+        return method.cut(self._queries, method.rank(self._queries, settings), settings)
+
+    def _settings(self, cell: Cell) -> Settings:
+        """The cut is that of the cell's method; within a mix, votes are cut by count."""
+        group = self._group
         count: CountScheme | None = "mean" if cell.cut == "count" else None
         threshold = 0.0 if cell.cut == "count" else cell.cut
-        queries, pair = self._queries, self._pair
+        knn = ScorerSettings(k=group.k)
         if cell.method == "knn":
-            knn = self._knn.changed(replace(self._knn.settings, count=count, threshold=threshold))
-            return knn.cut(queries, knn.rank(queries))
-        if pair is None:
-            raise ValueError(f"{cell.name} needs a label autoencoder")
-        decoded, _ = pair.parts(queries)
-        label_ae = pair.label_ae.changed(
-            replace(pair.label_ae.settings, count=count, threshold=threshold)
+            knn = ScorerSettings(k=group.k, count=count, threshold=threshold)
+        return Settings(
+            method=cell.method,
+            knn=knn,
+            label_ae=ScorerSettings(group.k, group.weighting, group.distance, count, threshold),
+            mix=MixSettings(cell.share, count, threshold),
         )
-        if cell.method == "label-ae":
-            return label_ae.cut(queries, decoded)
-        if cell.method == "mix":
-            mix = Mix(self._knn, label_ae).sharing(pair)
-            return mix.cut(queries, mix.rank(queries))
-        settings = MixSettings(cell.share, count, threshold)
-        ranked = MixRanked(self._knn, label_ae, settings).sharing(pair)
-        return ranked.cut(queries, ranked.rank(queries))
 
 
 class MeasureStage(RecordStage):
@@ -146,16 +135,13 @@ class MeasureStage(RecordStage):
 
     def predictions(self, context: RunContext, split: str) -> Predictions:
         """What can be predicted for a split."""
-        label_ae = None if self.model is None else context.label_ae(self.model)
-        near = context.neighbours(self.splits[split])
-        return Predictions(self.group, near, context.knn(self.collection), label_ae)
+        neighbours = context.neighbours(self.splits[split])
+        return Predictions(self.group, context.queries(self.collection, neighbours, self.model))
 
     def evaluation(self, context: RunContext, split: str, predicted: Ranking) -> Evaluation:
         """The evaluation of predicted labels against the gold labels of a split."""
         gold = context.gold(self.collection, self.splits[split].source)
-        indexer = context.indexer(self.collection)
-        dropped = indexer.collection.tombstones(indexer.collection.generation())
-        frequencies = indexer.collection.label_sets().frequencies(gold.shape[1], dropped)
+        frequencies = context.indexer(self.collection).label_frequencies(gold.shape[1])
         return Evaluation(gold, predicted, training_frequencies=frequencies)
 
 

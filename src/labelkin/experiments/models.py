@@ -76,12 +76,11 @@ class ModelStage(Stage):
         from labelkin.autoencoder.training_data import make_training_data
 
         indexer = context.indexer(self.collection)
-        collection = indexer.collection
-        generation = collection.generation()
+        snapshot = indexer.snapshot()
         data = make_training_data(
-            collection.label_sets(),
-            generation.next_column,
-            collection.tombstones(generation),
+            snapshot.label_sets(),
+            snapshot.generation().next_column,
+            snapshot.tombstones(),
             held_out=self.settings.held_out,
             min_frequency=self.settings.min_frequency,
             seed=self.settings.seed,
@@ -93,7 +92,7 @@ class ModelStage(Stage):
         try:
             fit_label_model(
                 data,
-                indexer.vocabulary,
+                snapshot.vocabulary,
                 replace(self.settings, minutes=minutes),
                 self.path,
                 resume=seconds > 0,

@@ -133,7 +133,7 @@ class IndexStage(RecordStage):
             self.name, progress=lambda done, total: progress(done, total, f"{done:,} documents")
         )
         fingerprint = indexer.search(self.name).fingerprint()
-        indexer.close_search(self.name)
+        indexer.release(self.name)
         self.write_record(
             {"collection": self.collection.uid(), "new": added, "found_with": fingerprint}
         )
@@ -169,10 +169,10 @@ class NeighbourStage(Stage):
         documents = context.documents(self.source)
         progress(0, 0, f"{len(documents):,} documents")
         indexer = context.indexer(self.index.collection)
-        neighbours = indexer.neighbours(
+        neighbours = indexer.neighbour_arrays(
             documents, self.k, representation=self.index.name, store_terms=True
         )
-        indexer.close_search(self.index.name)
+        indexer.release(self.index.name)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         neighbours.save(self.path)
 
@@ -199,18 +199,14 @@ class FusionStage(RecordStage):
         """Try fusion methods and weights with basic k-NN."""
         from labelkin.evaluate import Evaluation, parse_measure
         from labelkin.evaluate.sweep import sweep_fusion
-        from labelkin.scoring.knn import Knn
-        from labelkin.scoring.queries import Queries
         from labelkin.scoring.settings import ScorerSettings, Settings
 
-        first = self.parts[0]
-        near = [context.neighbours(part) for part in self.parts]
+        collection = self.parts[0].index.collection
         best = sweep_fusion(
-            Knn(context.indexer(first.index.collection).collection, ScorerSettings(k=_FUSING_K)),
             Settings(knn=ScorerSettings(k=_FUSING_K)),
-            Queries.unread(near[0]).documents,
-            near,
-            Evaluation.unpredicted(context.gold(first.index.collection, first.source)),
+            lambda fused: context.queries(collection, fused),
+            [context.neighbours(part) for part in self.parts],
+            Evaluation.unpredicted(context.gold(collection, self.parts[0].source)),
             parse_measure(self.measure),
             _RANK_CONSTANT,
             lambda done, total: progress(done, total, f"{done} of {total}"),

@@ -1,18 +1,19 @@
-"""What the stages of a run share: the open collection, documents, neighbours and scorers."""
+"""What the stages of a run share: the open collection, documents, neighbours and a model."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from labelkin.closing import Closing
+from labelkin.corpus.document import Document
 from labelkin.experiments.sources import Source
 from labelkin.neighbours.neighbours import Neighbours
-from labelkin.scoring.settings import ScorerSettings
+from labelkin.store.models import Loaded, Models
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-    from labelkin.corpus.document import Document
+    from labelkin.autoencoder.model import LabelModel
     from labelkin.experiments.models import ModelStage
     from labelkin.experiments.preparation import (
         CollectionStage,
@@ -20,8 +21,25 @@ if TYPE_CHECKING:
         NeighbourStage,
     )
     from labelkin.indexer import Indexer
-    from labelkin.scoring.knn import Knn
-    from labelkin.scoring.label_ae import LabelAe
+    from labelkin.scoring.queries import Queries
+    from labelkin.store.snapshot import Views
+
+
+class StageModels(Models):
+    """The label autoencoder of a stage, in place of the collection's."""
+
+    def __init__(self, model: LabelModel) -> None:
+        super().__init__(model.folder)
+        self._model = model
+
+    def close(self) -> None:
+        """Close the model."""
+        super().close()
+        self._model.close()
+
+    def get(self, kind: type[Loaded]) -> Loaded:
+        """The label autoencoder; a stage has no other model."""
+        return self._model if isinstance(self._model, kind) else super().get(kind)
 
 
 class RunContext(Closing):
@@ -36,14 +54,14 @@ class RunContext(Closing):
         self._documents: dict[Source, list[Document]] = {}
         self._gold: dict[Source, csr_matrix[Any]] = {}
         self._neighbours: dict[str, Neighbours] = {}
-        self._knn: Knn | None = None
-        self._label_ae: tuple[ModelStage, LabelAe] | None = None
+        self._model: tuple[ModelStage, Views, StageModels] | None = None
 
     def close(self) -> None:
         """Close the collection and drop everything that depends on it."""
+        self._close_model()
         if self._open is not None:
             self._open[1].close()
-        self._open = self._knn = self._label_ae = None
+        self._open = None
         self._gold.clear()
         self._neighbours.clear()
 
@@ -77,23 +95,33 @@ class RunContext(Closing):
             self._neighbours[stage.fingerprint] = Neighbours.load(stage.path)
         return self._neighbours[stage.fingerprint]
 
-    def knn(self, stage: CollectionStage) -> Knn:
-        """The k-NN scorer of a collection."""
-        from labelkin.scoring.knn import Knn
+    def queries(
+        self, stage: CollectionStage, neighbours: Neighbours, model: ModelStage | None = None
+    ) -> Queries:
+        """Saved neighbours as methods take them, without texts; `model` decodes label sets."""
+        from labelkin.scoring.queries import Queries
 
         indexer = self.indexer(stage)
-        if self._knn is None:
-            self._knn = Knn(indexer.collection, ScorerSettings())
-        return self._knn
+        documents = [Document(name, "") for name in neighbours.ids]
+        if model is None:
+            return indexer.queries(documents, neighbours=neighbours)
+        views, models = self._opened(model)
+        cache = indexer.runtime.indexes.context.cache
+        return Queries(views, models, documents, cache, neighbours=neighbours)
 
-    def label_ae(self, stage: ModelStage) -> LabelAe:
-        """The label autoencoder of a stage with the latent vectors of its collection."""
-        from labelkin.scoring.label_ae import LabelAe
+    def _opened(self, stage: ModelStage) -> tuple[Views, StageModels]:
+        """The label autoencoder of a stage, and the latent vectors of its collection."""
+        from labelkin.autoencoder.model import LabelModel
+        from labelkin.store.snapshot import Views
 
-        knn = self.knn(stage.collection)
-        if self._label_ae is None or self._label_ae[0] is not stage:
-            self._label_ae = None
-            settings = ScorerSettings(weighting="difference", count=None, threshold=0.5)
-            scorer = LabelAe(knn.collection, settings, knn, folder=stage.path)
-            self._label_ae = (stage, scorer)
-        return self._label_ae[1]
+        if self._model is None or self._model[0] is not stage:
+            self._close_model()
+            # Views of its own: they are dropped together with the model.
+            views = Views(self.indexer(stage.collection).snapshot())
+            self._model = (stage, views, StageModels(LabelModel.load(stage.path)))
+        return self._model[1:]
+
+    def _close_model(self) -> None:
+        if self._model is not None:
+            self._model[2].close()
+        self._model = None

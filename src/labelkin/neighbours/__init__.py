@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from labelkin.neighbours.neighbours import DISTANCES, NOBODY, Distance, Neighbours
-from labelkin.neighbours.open import open_search
+from labelkin.neighbours.neighbours import DISTANCES, NO_NEIGHBOUR, Distance, Neighbours
 from labelkin.neighbours.search import MatchedTerm, NeighbourSearch
 
 __all__ = [
     "DISTANCES",
-    "NOBODY",
+    "NO_NEIGHBOUR",
     "Distance",
     "MatchedTerm",
     "NeighbourSearch",
     "Neighbours",
-    "open_search",
 ]

@@ -1,4 +1,4 @@
-"""BM25 by its formula: what the engine computes, for what it does not tell.
+"""BM25 by its formula, for scores that the engine does not report.
 
     score(q, d) = Σ_t idf(t) · (k1 + 1) · tf / (tf + k1 · (1 − b + b · |d| / avgdl))
     idf(t)      = ln(1 + (N − n_t + 0.5) / (n_t + 0.5))
@@ -31,18 +31,24 @@ LENGTHS = _length_table()
 
 
 def quantised_length(length: int) -> int:
-    """The length that the engine remembers: the largest of its 256 that is not greater."""
+    """The length that the engine stores: the largest of its 256 that is not greater."""
     return LENGTHS[bisect_right(LENGTHS, length) - 1]
 
 
 def idf(documents: int, with_term: int) -> float:
-    """How much a term tells that `with_term` of `documents` hold."""
+    """The inverse document frequency of a term that `with_term` of `documents` contain."""
     return math.log(1 + (documents - with_term + 0.5) / (with_term + 0.5))
+
+
+def term_score(frequency: float, length: float, average_length: float) -> float:
+    """The score of a term in a document, without the idf; `length` is quantised."""
+    damping = K1 * (1 - B + B * length / (average_length or 1.0))
+    return (K1 + 1) * frequency / (frequency + damping)
 
 
 @dataclass(frozen=True, slots=True)
 class FieldStatistics:
-    """What BM25 needs to know of a field: how many documents, how long on average."""
+    """The statistics of a field that BM25 needs."""
 
     documents: int
     average_length: float
@@ -54,10 +60,9 @@ class FieldStatistics:
 
         `frequencies` and `length` are the document's; terms it lacks add nothing.
         """
-        average = self.average_length or 1.0
-        damping = K1 * (1 - B + B * quantised_length(length) / average)
+        quantised = quantised_length(length)
         return {
-            term: weight * (K1 + 1) * frequencies[term] / (frequencies[term] + damping)
+            term: weight * term_score(frequencies[term], quantised, self.average_length)
             for term, weight in idfs.items()
             if term in frequencies
         }

@@ -1,58 +1,112 @@
-"""tantivy's schema, and its errors in our words."""
+"""The interface of term engines, which `[neighbours] engine` selects.
+
+An engine keeps documents as bags of terms in named fields, each under its row,
+and ranks rows by BM25 (`bm25.py` has the formula). It knows nothing of texts,
+labels or tombstones. tests/neighbours/engine_conformance.py tests what every
+engine must do.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from abc import ABC, abstractmethod
+from collections.abc import Collection as Container
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from labelkin.exceptions import (
-    CollectionDamagedError,
-    CollectionFullError,
-    CollectionReadOnlyError,
+import numpy as np
+import numpy.typing as npt
+
+from labelkin.closing import Closing
+from labelkin.neighbours.bm25 import FieldStatistics
+from labelkin.registry import Registry
+from labelkin.store.derived import StoreState
+
+# A document to index: its row, and its terms by field, repeats included.
+IndexedDocument = tuple[int, Mapping[str, Sequence[str]]]
+# A query: for each field its terms and their weights.
+WeightedTerms = Mapping[str, Mapping[str, float]]
+Hits = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
+
+
+@dataclass(frozen=True, slots=True)
+class EngineState:
+    """What an index records about itself.
+
+    `pending` names the generation whose rows may be in the index beyond
+    `applied` because a crash came between a commit and its record; `newest` is
+    the largest row in the index, −1 for an empty one.
+    """
+
+    applied: StoreState
+    pending: tuple[int, str] | None = None
+    newest: int = -1
+
+
+class EngineSearcher(ABC):
+    """Searches the index as it was when the searcher was made; threads may share it."""
+
+    @abstractmethod
+    def statistics(self, field: str) -> FieldStatistics:
+        """The number of documents and their average length, as scores use them."""
+
+    @abstractmethod
+    def document_frequencies(self, field: str, terms: Sequence[str]) -> list[int]:
+        """In how many documents each term occurs; 0 for unknown terms."""
+
+    @abstractmethod
+    def nearest(
+        self, queries: Sequence[WeightedTerms], k: int, excluded: Sequence[Container[int]]
+    ) -> list[Hits]:
+        """For each query the rows and scores of the `k` best documents, best first.
+
+        Rows in `excluded` (one container per query) do not count. Scores that
+        differ by less than 1e-5 of the best count as equal; equal ones are
+        ordered by row, and a tie at the last place is resolved to its end.
+        """
+
+
+class TermEngine(Closing, ABC):
+    """An index in a folder. The caller makes sure that only one process writes it."""
+
+    @abstractmethod
+    def state(self) -> EngineState:
+        """What the index reflects; StoreDamagedError if it cannot be read."""
+
+    @abstractmethod
+    def apply(
+        self,
+        removed: Iterable[int],
+        pages: Iterable[Sequence[IndexedDocument]],
+        target: StoreState,
+    ) -> None:
+        """Remove and add rows, and record that the index reflects `target`.
+
+        Pages come in row order. What is committed on the way is recorded, so
+        an interrupted call continues with the rows that are missing.
+        """
+
+    @abstractmethod
+    def clear(self) -> None:
+        """Delete everything."""
+
+    @abstractmethod
+    def searcher(self) -> EngineSearcher:
+        """A searcher of the present state."""
+
+
+class EngineFactory(Protocol):
+    """Opens an index; a registry row names a class or function of this kind."""
+
+    def __call__(self, folder: Path, fields: Mapping[str, str], *, read_only: bool) -> TermEngine:
+        """The index in `folder` with these fields (name → version), empty if there is none."""
+        ...
+
+
+ENGINES: Registry[EngineFactory] = Registry(
+    "labelkin.engines",
+    "term engine",
+    {"tantivy": "labelkin.neighbours.tantivy_engine:TantivyEngine"},
+    factories=True,
 )
-
-if TYPE_CHECKING:
-    import tantivy
-
-ROW = "row"
-KEY = "key"
-
-_NO_SPACE = re.compile(r"os error 28|No space left")
-_NOT_ALLOWED = re.compile(r"os error (13|30)\b|Permission denied|Read-?only", re.IGNORECASE)
-
-
-class IndexDamagedError(CollectionDamagedError):
-    """The index cannot be read; it can be made anew from the documents."""
-
-
-def open_index(folder: Path, fields: Sequence[str]) -> tantivy.Index:
-    """The index in `folder`, or an empty one, with a field for each kind of term."""
-    import tantivy
-
-    builder = tantivy.SchemaBuilder()
-    # Signed: an unsigned fast field brings the indexing thread down.
-    builder.add_integer_field(ROW, fast=True, indexed=True)
-    # A string: deleting by a number deletes nothing.
-    builder.add_text_field(KEY, tokenizer_name="raw", index_option="basic")
-    for field in fields:
-        builder.add_text_field(field, tokenizer_name="whitespace", index_option="freq")
-    with engine_errors_explained(folder):
-        return tantivy.Index(builder.build(), path=str(folder))
-
-
-@contextmanager
-def engine_errors_explained(folder: Path) -> Iterator[None]:
-    """The engine says ValueError to everything; tell a full disk from damage."""
-    try:
-        yield
-    except ValueError as error:
-        reason = " ".join(str(error).split())
-        if _NO_SPACE.search(reason):
-            message = "the disk is full; nothing stored was lost"
-            raise CollectionFullError(f"{folder}: {message}") from error
-        if _NOT_ALLOWED.search(reason):
-            raise CollectionReadOnlyError(f"{folder}: the index cannot be written to") from error
-        raise IndexDamagedError(f"{folder}: {reason[:200]}") from error

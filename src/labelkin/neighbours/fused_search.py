@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,73 +11,58 @@ import numpy.typing as npt
 from labelkin.corpus.document import Document
 from labelkin.neighbours.fusion import fuse
 from labelkin.neighbours.neighbours import Neighbours
-from labelkin.neighbours.search import BuildProgress, MatchedTerm, NeighbourSearch
-from labelkin.store.collection import Collection
+from labelkin.neighbours.search import MatchedTerm, NeighbourSearch, SearchContext
+from labelkin.represent.texts import Texts
+from labelkin.store.snapshot import Snapshot
 
 
 class FusedSearch(NeighbourSearch):
-    """Searches by each representation and fuses what they find, as `[fusion]` says."""
+    """Searches by each representation and fuses the lists, as `[fusion]` says."""
 
     def __init__(
-        self, collection: Collection, searches: Sequence[NeighbourSearch], names: Sequence[str]
+        self, snapshot: Snapshot, context: SearchContext, searches: Sequence[NeighbourSearch]
     ) -> None:
-        super().__init__(collection)
+        super().__init__(snapshot, context)
         self.searches = tuple(searches)
-        self.names = tuple(names)
+        self._fusion = snapshot.config.fusion
 
-    def close(self) -> None:
-        """Let go of the files."""
-        for search in self.searches:
-            search.close()
-
-    def build(self, progress: BuildProgress | None = None) -> int:
-        """Bring all indexes up to date; the most documents that were new to one of them."""
-        return max(search.build(progress) for search in self.searches)
-
-    def relearn(self) -> None:
-        """Have each representation learn anew."""
-        for search in self.searches:
-            search.relearn()
-
-    def parts(
-        self, documents: Sequence[Document], k: int, *, store_terms: bool = False
-    ) -> list[Neighbours]:
-        """What each representation finds, deep enough to be fused."""
-        depth = max(k, self._collection.config.fusion.depth)
-        return [
-            search.search(documents, depth, store_terms=store_terms) for search in self.searches
-        ]
+    def parts(self, texts: Texts, k: int) -> list[Neighbours]:
+        """The neighbours by each representation, at the depth that fusion needs."""
+        depth = max(k, self._fusion.depth)
+        return [search.search(texts, depth) for search in self.searches]
 
     def matched_terms(
         self, document: Document, neighbours: Sequence[Document], limit: int = 5
     ) -> list[list[MatchedTerm]]:
         """The terms of the first representation that has any."""
         for search in self.searches:
-            found = search.matched_terms(document, neighbours, limit)
-            if any(found):
-                return found
+            matched = search.matched_terms(document, neighbours, limit)
+            if any(matched):
+                return matched
         return [[] for _ in neighbours]
 
     def search_rows(self, rows: npt.NDArray[np.int64], k: int) -> Neighbours:
         """The neighbours of stored documents, leave-one-out; none for rows that are gone."""
-        depth = max(k, self._collection.config.fusion.depth)
+        depth = max(k, self._fusion.depth)
         return self._fused([search.search_rows(rows, depth) for search in self.searches], k)
 
-    def _search(self, documents: Sequence[Document], k: int, store: bool) -> Neighbours:
-        return self._fused(self.parts(documents, k, store_terms=store), k)
+    def _search(self, texts: Texts, k: int) -> Neighbours:
+        return self._fused(self.parts(texts, k), k)
 
     def _fused(self, parts: Sequence[Neighbours], k: int) -> Neighbours:
-        settings = self._collection.config.fusion
-        fused = fuse(parts, k, settings.weights, settings.method, settings.rank_constant)
-        found_in = parts[0].fingerprint
-        fingerprint = self._fingerprint(found_in["generation"], found_in["token"])
-        return replace(fused, fingerprint=fingerprint)
+        fusion = self._fusion
+        return fuse(parts, k, fusion.weights, fusion.method, fusion.rank_constant)
 
-    def _fingerprint(self, generation: int, token: str) -> dict[str, Any]:
-        settings = self._collection.config.fusion
+    def _duplicates(
+        self,
+        documents: Sequence[Document],  # noqa: ARG002
+        neighbours: Neighbours,
+    ) -> tuple[tuple[str, int], ...]:
+        return neighbours.duplicates
+
+    def _fingerprint(self) -> dict[str, Any]:
         return {
-            **super()._fingerprint(generation, token),
-            "representation": [search._fingerprint(generation, token) for search in self.searches],
-            "engine": f"fused by {settings.method}",
-            "fusion": settings.model_dump(),
+            "representation": [search.fingerprint() for search in self.searches],
+            "engine": f"fused by {self._fusion.method}",
+            "fusion": self._fusion.model_dump(),
         }

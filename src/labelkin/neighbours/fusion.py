@@ -1,4 +1,4 @@
-"""Several neighbour sets as one."""
+"""Fusing several neighbour sets into one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelkin.exceptions import ConfigError
-from labelkin.neighbours.neighbours import NOBODY, Neighbours
+from labelkin.neighbours.neighbours import NO_NEIGHBOUR, Neighbours
 
 FusionMethod = Literal["rank", "distance"]
 
@@ -27,10 +27,9 @@ def fuse(
     `rank` scores a neighbour with the sum of weight / (constant + rank) over
     the sets that have it (reciprocal rank fusion, Cormack et al. 2009);
     `distance` with the weighted mean of 1 − d, where d is the distance in a set
-    stretched from 0 for its nearest to 1 for its farthest, since no two
-    representations use the range alike, and 1 in a set that does not have it.
-    A neighbour that is first in all of them is at distance 0; a set with the
-    weight 0 adds nobody.
+    scaled from 0 for its nearest to 1 for its farthest, since representations
+    differ in their ranges, and 1 in a set that does not have it. A neighbour
+    that is first in all sets is at distance 0; a set with weight 0 is ignored.
     """
     if weights and len(weights) != len(parts):
         raise ConfigError(
@@ -48,14 +47,14 @@ def fuse(
     )
     rows = np.concatenate([part.rows for part in parts], axis=1)
     best = 1 / (rank_constant + 1) if method == "rank" else 1.0
-    fused_rows = np.full((len(rows), k), NOBODY, dtype=np.int64)
+    fused_rows = np.full((len(rows), k), NO_NEIGHBOUR, dtype=np.int64)
     scores = np.zeros((len(rows), k), dtype=np.float32)
     for place, (near, near_values) in enumerate(zip(rows, values, strict=True)):
-        there = near != NOBODY
-        found, which = np.unique(near[there], return_inverse=True)
-        sums = np.bincount(which, weights=near_values[there], minlength=len(found))
-        order = np.lexsort((found, -np.round(sums / best, 6)))[:k]
-        fused_rows[place, : len(order)] = found[order]
+        is_there = near != NO_NEIGHBOUR
+        distinct, which = np.unique(near[is_there], return_inverse=True)
+        sums = np.bincount(which, weights=near_values[is_there], minlength=len(distinct))
+        order = np.lexsort((distinct, -np.round(sums / best, 6)))[:k]
+        fused_rows[place, : len(order)] = distinct[order]
         scores[place, : len(order)] = sums[order]
     return replace(
         parts[0],
@@ -70,18 +69,18 @@ def _values(
     part: Neighbours, method: FusionMethod, rank_constant: float
 ) -> npt.NDArray[np.float64]:
     if method == "distance":
-        return _stretched(part)
+        return _scaled(part)
     ranks = np.arange(1, part.k + 1)
     return np.broadcast_to(1 / (rank_constant + ranks), part.rows.shape)
 
 
-def _stretched(part: Neighbours) -> npt.NDArray[np.float64]:
+def _scaled(part: Neighbours) -> npt.NDArray[np.float64]:
     """Similarities from 1 for the nearest to 0 for the farthest of each document."""
     near = np.asarray(1 - part.distances("self"), dtype=np.float64)
-    there: npt.NDArray[np.bool_] = part.rows != NOBODY
+    is_there: npt.NDArray[np.bool_] = part.rows != NO_NEIGHBOUR
     highest = near.max(axis=1, keepdims=True, initial=0.0)
-    lowest = near.min(axis=1, keepdims=True, initial=1.0, where=there)
+    lowest = near.min(axis=1, keepdims=True, initial=1.0, where=is_there)
     spread = highest - lowest
-    values = there.astype(np.float64)
+    values = is_there.astype(np.float64)
     np.divide(near - lowest, spread, out=values, where=spread > 0)
     return values

@@ -1,4 +1,4 @@
-"""Neighbour sets: who is near whom, and how far, as arrays that can be kept."""
+"""Neighbour sets: arrays of rows and scores that can be saved and reused."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from labelkin.exceptions import ConfigError, DamagedFileError, StaleNeighboursEr
 
 Distance = Literal["self", "top"]
 DISTANCES: tuple[Distance, ...] = get_args(Distance)
-NOBODY = -1
+NO_NEIGHBOUR = -1
 # Two float32 sums of the same terms in another order differ by less.
 _ROUNDING = 1e-5
 
@@ -27,9 +27,9 @@ class Neighbours:
     """The neighbours of a batch of documents, nearest first.
 
     `rows` and `scores` have a line per document and a place per neighbour;
-    places that nobody fills hold row −1 and score 0. `own_scores` is what each
-    text would score as a document of the collection itself. `fingerprint`
-    tells what they were found with.
+    empty places hold row −1 and score 0. `own_scores` is what each text would
+    score as a document of the collection itself. `fingerprint` identifies the
+    state and the settings of the search.
     """
 
     ids: tuple[str, ...]
@@ -63,11 +63,11 @@ class Neighbours:
         return replace(self, rows=self.rows[:, :k], scores=self.scores[:, :k])
 
     def distances(self, kind: Distance = "self", floor: float = 0.0) -> npt.NDArray[np.float32]:
-        """Distances in [0, 1], never smaller than `floor`; 1 where there is nobody.
+        """Distances in [0, 1], never smaller than `floor`; 1 for empty places.
 
         `self` is 1 − score / own score: 0 for a document with the same text.
-        `top` is 1 − score / best score: the nearest neighbour is at 0, or at
-        the floor, whatever it is like.
+        `top` is 1 − score / best score: the nearest neighbour is always at 0,
+        or at the floor.
         """
         if kind not in DISTANCES:
             raise ConfigError(f"no distance {kind!r}; known: {', '.join(DISTANCES)}")
@@ -78,11 +78,11 @@ class Neighbours:
         distances: npt.NDArray[np.float32] = np.clip(1 - shares, 0, 1)
         distances[distances < _ROUNDING] = 0
         np.maximum(distances, np.float32(floor), out=distances)
-        distances[self.rows == NOBODY] = 1
+        distances[self.rows == NO_NEIGHBOUR] = 1
         return distances
 
     def save(self, path: Path) -> None:
-        """Write to a .npz file, whole or not at all."""
+        """Write to a .npz file atomically."""
         with atomic_file(path) as file:
             np.savez(
                 file,
@@ -96,10 +96,10 @@ class Neighbours:
 
     @classmethod
     def load(cls, path: Path, fingerprint: Mapping[str, Any] | None = None) -> Neighbours:
-        """Read what `save` wrote; with a `fingerprint`, refuse a set found otherwise."""
+        """Read a saved set; StaleNeighboursError if its fingerprint is not `fingerprint`."""
         try:
             with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-                found = cls(
+                neighbours = cls(
                     ids=tuple(map(str, arrays["ids"])),
                     rows=arrays["rows"],
                     scores=arrays["scores"],
@@ -110,14 +110,15 @@ class Neighbours:
                     ),
                 )
         except (ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile) as error:
-            raise DamagedFileError(f"{path}: no neighbour set ({error})") from error
-        if fingerprint is not None and dict(fingerprint) != found.fingerprint:
-            raise StaleNeighboursError(f"{path}: {_difference(found.fingerprint, fingerprint)}")
-        return found
+            raise DamagedFileError(f"{path}: not a neighbour set ({error})") from error
+        if fingerprint is not None and dict(fingerprint) != neighbours.fingerprint:
+            difference = _difference(neighbours.fingerprint, fingerprint)
+            raise StaleNeighboursError(f"{path}: {difference}")
+        return neighbours
 
     @classmethod
-    def nobody(cls, ids: Sequence[str]) -> Neighbours:
-        """No neighbours at all, for each of some documents."""
+    def empty(cls, ids: Sequence[str]) -> Neighbours:
+        """A set without any neighbours for these documents."""
         return cls(
             ids=tuple(ids),
             rows=np.empty((len(ids), 0), dtype=np.int64),
@@ -127,11 +128,11 @@ class Neighbours:
 
     @classmethod
     def joined(cls, parts: Sequence[Neighbours]) -> Neighbours:
-        """Batches one after another; all must have been found in the same state."""
+        """Concatenate batches; all must come from the same state and settings."""
         for part in parts[1:]:
             if part.fingerprint != parts[0].fingerprint:
                 difference = _difference(parts[0].fingerprint, part.fingerprint)
-                raise StaleNeighboursError(f"the collection changed meanwhile: {difference}")
+                raise StaleNeighboursError(f"the collection has changed: {difference}")
         return cls(
             ids=tuple(name for part in parts for name in part.ids),
             rows=np.concatenate([part.rows for part in parts]),
@@ -146,5 +147,5 @@ def _difference(was: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     key = next(key for key in {**was, **now} if was.get(key) != now.get(key))
     return (
         f"found with {key} {was.get(key)!r}, which is {now.get(key)!r} now; "
-        "find the neighbours again"
+        "search for the neighbours again"
     )

@@ -1,11 +1,14 @@
-"""Finding the neighbours of documents in a collection."""
+"""Finding the neighbours of documents in one generation of a collection."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from threading import Lock
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,12 +16,15 @@ import numpy.typing as npt
 from labelkin.closing import Closing
 from labelkin.corpus.document import Document
 from labelkin.exceptions import ConfigError
-from labelkin.neighbours.neighbours import NOBODY, Neighbours
-from labelkin.store.collection import Collection
+from labelkin.neighbours.neighbours import NO_NEIGHBOUR, Neighbours
+from labelkin.represent.cache import TermCache
+from labelkin.represent.texts import Texts
+from labelkin.store.snapshot import Snapshot
 
 MAX_K = 10_000
 
-BuildProgress = Callable[[int, int], None]
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,95 +36,115 @@ class MatchedTerm:
     share: float
 
 
-class NeighbourSearch(Closing):
-    """Searches a collection; what anyone has changed is seen by the next search."""
+class SearchContext(Closing):
+    """What all searches of a collection share: the cache of terms and a pool of threads."""
 
-    # How far apart a text and its copy may be found.
+    def __init__(self, cache: TermCache) -> None:
+        self.cache = cache
+        self._lock = Lock()
+        self._pool: ThreadPoolExecutor | None = None
+        self.threads = 0
+        self._is_closed = False
+
+    def close(self) -> None:
+        """Close the cache and end the threads."""
+        with self._lock:
+            self._is_closed = True
+            pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.shutdown()
+        self.cache.close()
+
+    def mapped(self, work: Callable[[Item], Result], items: Sequence[Item]) -> Iterable[Result]:
+        """Apply `work` to all items, in several threads if there are several items."""
+        if len(items) < 2:
+            return map(work, items)
+        with self._lock:
+            if self._is_closed:
+                return map(work, items)
+            if self._pool is None:
+                threads = self.threads or os.cpu_count() or 1
+                self._pool = ThreadPoolExecutor(threads, thread_name_prefix="labelkin-search")
+            # Submitted under the lock, so that `close` waits for it.
+            return self._pool.map(work, items)
+
+
+class NeighbourSearch(ABC):
+    """Searches one snapshot of a collection. Threads may share it."""
+
+    # The largest distance between a text and its copy.
     _apart = 0.0
 
-    def __init__(self, collection: Collection) -> None:
-        self._collection = collection
-        self._settings = collection.config.neighbours
+    def __init__(self, snapshot: Snapshot, context: SearchContext) -> None:
+        self.snapshot = snapshot
+        self.context = context
+        self._settings = snapshot.config.neighbours
 
-    @abstractmethod
-    def build(self, progress: BuildProgress | None = None) -> int:
-        """Bring the index up to date; the number of documents that were new to it."""
+    def texts(self, documents: Sequence[Document], *, store_terms: bool = False) -> Texts:
+        """Documents to search with; several searches of the same texts share their terms."""
+        return Texts(self.snapshot, documents, self.context.cache, store_terms=store_terms)
 
-    def relearn(self) -> None:
-        """Learn anew from the collection what the representation learns from it, if anything."""
+    def search(self, texts: Texts, k: int | None = None) -> Neighbours:
+        """The `k` nearest documents of each text, nearest first, equal ones by row.
 
-    def search(
-        self,
-        documents: Sequence[Document],
-        k: int | None = None,
-        *,
-        store_terms: bool = False,
-    ) -> Neighbours:
-        """The `k` nearest documents of each, nearest first, equal ones by row.
-
-        A document that is in the collection, by its id, is searched leave-one-out:
-        it is never its own neighbour. Neighbours with the very same text are
-        listed as duplicates. `store_terms` keeps the extracted terms, or the
-        vectors, on disk.
+        A document that is in the collection, by its id, is searched
+        leave-one-out: it is never its own neighbour. Neighbours with exactly
+        the same text are listed as duplicates.
         """
         k = self._settings.k if k is None else k
         if not 0 <= k <= MAX_K:
             raise ConfigError(f"k is {k}, which is not between 0 and {MAX_K:,}")
-        return self._search(documents, k, store_terms)
+        neighbours = self._search(texts, k)
+        return replace(
+            neighbours,
+            fingerprint=self.fingerprint(),
+            duplicates=self._duplicates(texts.prepared, neighbours),
+        )
 
     def search_rows(self, rows: npt.NDArray[np.int64], k: int) -> Neighbours:
         """The neighbours of stored documents, leave-one-out; none for rows that are gone."""
-        texts = self._collection.texts_of(rows.tolist())
+        return self.search(self.texts(self._stored(rows)), k)
+
+    def _stored(self, rows: npt.NDArray[np.int64]) -> list[Document]:
+        texts = self.snapshot.texts_of(rows.tolist())
         gone = Document("", "", language="en")
-        return self.search([texts.get(int(row), gone) for row in rows], k)
+        return [texts.get(int(row), gone) for row in rows]
 
     @abstractmethod
-    def _search(self, documents: Sequence[Document], k: int, store: bool) -> Neighbours: ...
+    def _search(self, texts: Texts, k: int) -> Neighbours: ...
 
     def matched_terms(
         self,
-        document: Document,  # noqa: ARG002 - there are terms in some representations only
+        document: Document,  # noqa: ARG002 - only some representations have terms
         neighbours: Sequence[Document],
         limit: int = 5,  # noqa: ARG002
     ) -> list[list[MatchedTerm]]:
-        """For each neighbour the terms that bring it near to `document`, strongest first."""
+        """For each neighbour the terms that it shares with `document`, strongest first."""
         return [[] for _ in neighbours]
 
     def fingerprint(self) -> dict[str, Any]:
-        """What neighbours found in the collection as it is now depend on."""
-        generation = self._collection.generation()
-        return self._fingerprint(generation.number, generation.token)
-
-    def _fingerprint(self, generation: int, token: str) -> dict[str, Any]:
+        """What neighbours found here depend on."""
+        generation = self.snapshot.generation()
         return {
-            "collection": self._collection.manifest.uid,
-            "generation": generation,
-            "token": token,
+            "collection": self.snapshot.manifest.uid,
+            "generation": generation.number,
+            "token": generation.token,
+            **self._fingerprint(),
         }
 
-    def _prepared(self, documents: Sequence[Document]) -> list[Document]:
-        """The documents as they would be stored: not too long, and with a language.
-
-        In a collection with one language, a text that states none is in that
-        one: nothing else could be found, and short texts are easily mistaken.
-        """
-        limit = self._collection.config.documents.max_characters
-        expected = self._collection.only_language()
-        return [
-            self._collection.in_its_language(document.cut(limit), expected)
-            for document in documents
-        ]
+    @abstractmethod
+    def _fingerprint(self) -> dict[str, Any]: ...
 
     def _duplicates(
         self, documents: Sequence[Document], neighbours: Neighbours
     ) -> tuple[tuple[str, int], ...]:
-        """Pairs of a document and a row that holds the very same text."""
+        """Pairs of a document and a row that holds exactly the same text."""
         distances = neighbours.distances("self")
-        places = np.argwhere((distances <= self._apart) & (neighbours.rows != NOBODY))
-        texts = self._collection.texts_of(
-            [int(neighbours.rows[place, rank]) for place, rank in places]
-        )
+        places = np.argwhere((distances <= self._apart) & (neighbours.rows != NO_NEIGHBOUR))
+        if not len(places):
+            return ()
         pairs = [(int(place), int(neighbours.rows[place, rank])) for place, rank in places]
+        texts = self.snapshot.texts_of([row for _, row in pairs])
         return tuple(
             (documents[place].id, row)
             for place, row in pairs

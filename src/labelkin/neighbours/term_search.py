@@ -3,141 +3,152 @@
 from __future__ import annotations
 
 import logging
-import os
+from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from labelkin.corpus.document import Document
-from labelkin.exceptions import CollectionBusyError
-from labelkin.neighbours.engine import IndexDamagedError
-from labelkin.neighbours.neighbours import NOBODY, Neighbours
-from labelkin.neighbours.search import BuildProgress, MatchedTerm, NeighbourSearch
-from labelkin.neighbours.term_index import IndexState, TermIndex
-from labelkin.neighbours.term_searcher import TermQuery, TermSearcher
-from labelkin.represent.cache import open_term_cache
-from labelkin.represent.representation import make_representation
-from labelkin.store.collection import Collection
+from labelkin.neighbours.bm25 import idf
+from labelkin.neighbours.engine import EngineSearcher, Hits
+from labelkin.neighbours.neighbours import NO_NEIGHBOUR, Neighbours
+from labelkin.neighbours.search import MatchedTerm, NeighbourSearch, SearchContext
+from labelkin.neighbours.term_index import TermIndex
+from labelkin.represent.representation import Representation
+from labelkin.represent.texts import Texts
+from labelkin.store.derived import StoreDamagedError
+from labelkin.store.snapshot import Snapshot
 
 logger = logging.getLogger(__name__)
 
 # Queries that a thread takes at a time.
 _CHUNK = 16
 
-Found = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
+
+@dataclass(frozen=True, slots=True)
+class TermQuery:
+    """The terms of a text that the index has, with what each adds to the text's own score."""
+
+    shares: dict[tuple[str, str], float]
+
+    @property
+    def own_score(self) -> float:
+        """What the text would score as a document of the index."""
+        return sum(self.shares.values())
+
+    def strongest(self, count: int) -> TermQuery:
+        """The query with its `count` most informative terms, all of them for 0."""
+        if not count or len(self.shares) <= count:
+            return self
+        ordered = sorted(self.shares, key=lambda key: -self.shares[key])[:count]
+        return TermQuery({key: self.shares[key] for key in ordered})
+
+    def weighted(self) -> dict[str, dict[str, float]]:
+        """The terms as an engine takes them: by field, each counted once."""
+        fields: dict[str, dict[str, float]] = {}
+        for field, term in self.shares:
+            fields.setdefault(field, {})[term] = 1.0
+        return fields
 
 
 class TermSearch(NeighbourSearch):
-    """Searches by the terms that texts share, with BM25."""
+    """Searches one generation by the terms that texts share, with BM25."""
 
-    def __init__(self, collection: Collection, representation: str) -> None:
-        super().__init__(collection)
-        self.representation = make_representation(representation, collection.config.representation)
-        self._cache = open_term_cache(collection)
-        self._index = TermIndex(collection, self.representation, self._cache)
-        self._searcher: tuple[IndexState, TermSearcher] | None = None
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        context: SearchContext,
+        representation: Representation,
+        index: TermIndex,
+    ) -> None:
+        super().__init__(snapshot, context)
+        self.representation = representation
+        self._index = index
+        self._searcher = index.searcher(snapshot)
 
-    def close(self) -> None:
-        """Let go of the files."""
-        self._searcher = None
-        self._index.close()
-        self._cache.close()
-
-    def build(self, progress: BuildProgress | None = None) -> int:
-        """Bring the index up to date; the number of documents that were new to it."""
-        return self._index.catch_up(progress)
-
-    def _fingerprint(self, generation: int, token: str) -> dict[str, Any]:
+    def _fingerprint(self) -> dict[str, Any]:
         return {
-            **super()._fingerprint(generation, token),
             "representation": self.representation.versions(),
             "engine": "bm25",
             "max_query_terms": self._settings.max_query_terms,
         }
 
-    def _search(self, documents: Sequence[Document], k: int, store: bool) -> Neighbours:
+    def _search(self, texts: Texts, k: int) -> Neighbours:
         try:
-            return self._found(documents, k, store)
-        except IndexDamagedError as error:
-            logger.warning("%s; the index is built anew", error)
-            self._index.rebuild()
-            self._searcher = None
-            return self._found(documents, k, store)
+            return self._nearest(texts, k, self._searcher)
+        except StoreDamagedError as error:
+            logger.warning("%s; rebuilding the index", error)
+            self._index.rebuild(self.snapshot)
+            self._searcher = self._index.searcher(self.snapshot)
+            return self._nearest(texts, k, self._searcher)
 
-    def _found(self, documents: Sequence[Document], k: int, store: bool) -> Neighbours:
-        searcher = self._up_to_date_searcher()
-        state = self._index.state
-        with self._collection.database.snapshot():
-            gone = set(self._collection.tombstones_since(state.generation))
-            own_rows = self._collection.rows_of([document.id for document in documents])
-        texts = self._prepared(documents)
-        queries = self._queries(searcher, texts, store)
+    def _nearest(self, texts: Texts, k: int, searcher: EngineSearcher) -> Neighbours:
+        own_rows = texts.own_rows
+        queries = self._queries(texts, searcher)
+        excluded = [
+            {own_rows[document.id]} if document.id in own_rows else ()
+            for document in texts.documents
+        ]
 
-        def work(chunk: slice) -> list[Found]:
-            found = []
-            for query, document in zip(queries[chunk], documents[chunk], strict=True):
-                own = own_rows.get(document.id)
-                without = gone if own is None else gone | {own}
-                found.append(searcher.nearest(query.queries, k, without))
-            return found
+        def work(chunk: slice) -> list[Hits]:
+            weighted = [query.weighted() for query in queries[chunk]]
+            return searcher.nearest(weighted, k, excluded[chunk])
 
-        rows = np.full((len(documents), k), NOBODY, dtype=np.int64)
-        scores = np.zeros((len(documents), k), dtype=np.float32)
-        chunks = [slice(start, start + _CHUNK) for start in range(0, len(documents), _CHUNK)]
-        threads = self._settings.threads or os.cpu_count() or 1
-        with ThreadPoolExecutor(threads) as pool:
-            for chunk, found in zip(chunks, pool.map(work, chunks), strict=True):
-                for place, (near, values) in enumerate(found, start=chunk.start):
-                    rows[place, : len(near)] = near
-                    scores[place, : len(near)] = values
-        neighbours = Neighbours(
-            ids=tuple(document.id for document in documents),
+        rows = np.full((len(texts), k), NO_NEIGHBOUR, dtype=np.int64)
+        scores = np.zeros((len(texts), k), dtype=np.float32)
+        chunks = [slice(start, start + _CHUNK) for start in range(0, len(texts), _CHUNK)]
+        for chunk, hits in zip(chunks, self.context.mapped(work, chunks), strict=True):
+            for place, (near, values) in enumerate(hits, start=chunk.start):
+                rows[place, : len(near)] = near
+                scores[place, : len(near)] = values
+        return Neighbours(
+            ids=tuple(document.id for document in texts.documents),
             rows=rows,
             scores=scores,
             own_scores=np.array([query.own_score for query in queries], dtype=np.float32),
-            fingerprint=self._fingerprint(state.generation, state.token),
         )
-        return replace(neighbours, duplicates=self._duplicates(texts, neighbours))
 
     def matched_terms(
         self, document: Document, neighbours: Sequence[Document], limit: int = 5
     ) -> list[list[MatchedTerm]]:
-        """For each neighbour the terms that bring it near to `document`, strongest first."""
-        searcher = self._searcher[1] if self._searcher else self._up_to_date_searcher()
-        texts = [*self._prepared([document]), *neighbours]
-        found: list[list[MatchedTerm]] = [[] for _ in neighbours]
-        terms = self._cache.terms(self.representation.kinds, texts, store=False)
-        for name, (ours, *of_all) in terms.items():
-            for matches, theirs in zip(found, of_all, strict=True):
-                shares = searcher.contributions(name, ours, theirs)
-                matches += [MatchedTerm(name, term, share) for term, share in shares.items()]
-        return [_strongest(matches, limit) for matches in found]
+        """For each neighbour the terms that it shares with `document`, strongest first."""
+        texts = self.texts([*self.snapshot.prepared([document]), *neighbours])
+        matches: list[list[MatchedTerm]] = [[] for _ in neighbours]
+        for field, (ours, *of_all) in texts.terms(self.representation.kinds).items():
+            idfs = self._idfs(self._searcher, field, ours)
+            statistics = self._searcher.statistics(field)
+            for shared, theirs in zip(matches, of_all, strict=True):
+                shares = statistics.contributions(Counter(theirs), len(theirs), idfs)
+                shared += [MatchedTerm(field, term, share) for term, share in shares.items()]
+        return [_strongest(shared, limit) for shared in matches]
 
-    def _up_to_date_searcher(self) -> TermSearcher:
-        try:
-            self._index.catch_up()
-        except CollectionBusyError as error:
-            if self._searcher is None or self._searcher[0].kinds != self._index.state.kinds:
-                raise
-            logger.warning("%s; searching without the newest documents", error)
-        if self._searcher is None or self._searcher[0] != self._index.state:
-            searcher = TermSearcher(self._index.index, self._index.folder)
-            self._searcher = (self._index.state, searcher)
-        return self._searcher[1]
+    def _queries(self, texts: Texts, searcher: EngineSearcher) -> list[TermQuery]:
+        shares: list[dict[tuple[str, str], float]] = [{} for _ in texts.documents]
+        for field, of_all in texts.terms(self.representation.kinds).items():
+            for place, terms in enumerate(of_all):
+                idfs = self._idfs(searcher, field, terms)
+                if idfs:
+                    statistics = searcher.statistics(field)
+                    added = statistics.contributions(Counter(terms), len(terms), idfs)
+                    shares[place].update({(field, term): share for term, share in added.items()})
+        limit = self._settings.max_query_terms
+        return [TermQuery(of_text).strongest(limit) for of_text in shares]
 
-    def _queries(
-        self, searcher: TermSearcher, texts: Sequence[Document], store: bool
-    ) -> list[TermQuery]:
-        queries = [TermQuery() for _ in texts]
-        found = self._cache.terms(self.representation.kinds, texts, store=store)
-        for name, of_all in found.items():
-            for query, terms in zip(queries, of_all, strict=True):
-                searcher.extend(query, name, terms)
-        return [query.strongest(self._settings.max_query_terms) for query in queries]
+    @staticmethod
+    def _idfs(searcher: EngineSearcher, field: str, terms: Sequence[str]) -> dict[str, float]:
+        """The idf of each term that the index has."""
+        distinct = list(dict.fromkeys(terms))
+        frequencies = searcher.document_frequencies(field, distinct)
+        documents = searcher.statistics(field).documents
+        if not documents:
+            return {}
+        return {
+            term: idf(documents, frequency)
+            for term, frequency in zip(distinct, frequencies, strict=True)
+            if frequency
+        }
 
 
 def _strongest(matches: list[MatchedTerm], limit: int) -> list[MatchedTerm]:

@@ -1,4 +1,4 @@
-"""Neighbours of the documents that a model learns from, each found without itself."""
+"""Leave-one-out neighbours of the documents that a model is trained on."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def training_neighbours(
     seed: int,
     progress: Callable[[int, int], None] | None = None,
 ) -> TrainingNeighbours:
-    """Neighbours of at most `most` documents to learn from and of all that were kept aside.
+    """Neighbours of at most `most` training documents and of all validation documents.
 
-    They weigh 1 − d, with distances of the kind `self`. Documents that are neither
-    learned from nor kept aside are nobody's neighbours.
+    Weights are 1 − d, with `self` distances. Only training and held-out documents
+    count as neighbours.
     """
     is_there = np.zeros(data.label_sets.rows, dtype=np.bool_)
     is_there[data.rows] = is_there[data.held_out] = True
@@ -35,12 +35,12 @@ def training_neighbours(
     weights = np.zeros((len(rows), _K), dtype=np.float32)
     for start in range(0, len(rows), _BATCH):
         part = slice(start, min(start + _BATCH, len(rows)))
-        found = search.search_rows(rows[part], _K)
-        # Documents that came after the label sets were read have none here.
-        known = (found.rows >= 0) & (found.rows < data.label_sets.rows)
-        known[known] = is_there[found.rows[known]]
-        near[part] = np.where(known, found.rows, -1)
-        weights[part] = np.where(known, 1 - found.distances("self"), 0)
+        neighbours = search.search_rows(rows[part], _K)
+        # Documents that were added after the label sets were read have none here.
+        known = (neighbours.rows >= 0) & (neighbours.rows < data.label_sets.rows)
+        known[known] = is_there[neighbours.rows[known]]
+        near[part] = np.where(known, neighbours.rows, -1)
+        weights[part] = np.where(known, 1 - neighbours.distances("self"), 0)
         if progress is not None:
             progress(part.stop, len(rows))
     return TrainingNeighbours(rows, near, weights)

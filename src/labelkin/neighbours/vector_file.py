@@ -1,12 +1,12 @@
 """Vectors under keys, append-only and memory-mapped.
 
-    FOLDER/labelkin.json    how many there are, and what else the writer notes
+    FOLDER/labelkin.json    the number of vectors, and a record of the writer
     FOLDER/XXXX.keys        a key per vector
     FOLDER/XXXX.vectors     float16, one after another
 
-Nothing that the note counts ever changes: a reader maps that much, a writer
-appends behind it and then replaces the note by an atomic rename. What a crash
-left behind is overwritten. Starting over takes new names.
+Vectors that labelkin.json counts never change: a reader maps them, a writer
+appends after them and then replaces labelkin.json by an atomic rename.
+Leftovers of a crash are overwritten. Starting over uses new file names.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ import numpy.typing as npt
 from labelkin.atomic import atomic_text
 from labelkin.exceptions import CollectionDamagedError
 
-NOTE_NAME = "labelkin.json"
+RECORD_NAME = "labelkin.json"
 VECTOR_TYPE = np.dtype("<f2")
 _FORMAT_VERSION = 1
 
 
 class VectorsGoneError(CollectionDamagedError):
-    """The vectors are not those that were there; they can be made anew from the documents."""
+    """The vectors were deleted or replaced; they can be rebuilt from the documents."""
 
 
 @dataclass(frozen=True)
 class StoredVectors:
-    """What a folder holds: keys, vectors, and the note of whoever wrote them.
+    """Keys and vectors in a folder, and the record of their writer.
 
-    Under the same `name`, what was there before is still there.
+    As long as `name` is the same, vectors are only appended.
     """
 
     keys: npt.NDArray[Any]
     vectors: npt.NDArray[np.float16]
-    note: Mapping[str, Any] = field(default_factory=dict)
+    record: Mapping[str, Any] = field(default_factory=dict)
     name: str = ""
 
     def __len__(self) -> int:
@@ -51,16 +51,16 @@ class StoredVectors:
 
 
 class VectorFile:
-    """The vectors in one folder. A writer must be alone; readers need not care."""
+    """The vectors in one folder, for any number of readers and one writer at a time."""
 
     def __init__(self, folder: Path, key_type: npt.DTypeLike) -> None:
         self.folder = folder
         self._key_type = np.dtype(key_type)
 
     def read(self) -> StoredVectors:
-        """All vectors; none where there is nothing that can be read."""
+        """All vectors; none if they cannot be read."""
         try:
-            content = json.loads((self.folder / NOTE_NAME).read_text(encoding="utf-8"))
+            content = json.loads((self.folder / RECORD_NAME).read_text(encoding="utf-8"))
             if content["format_version"] != _FORMAT_VERSION:
                 return self._nothing()
             count, width = content["count"], content["width"]
@@ -77,21 +77,23 @@ class VectorFile:
         self,
         keys: npt.NDArray[Any],
         vectors: npt.NDArray[Any],
-        note: Mapping[str, Any],
+        record: Mapping[str, Any],
         after: StoredVectors | None = None,
     ) -> StoredVectors:
-        """Add vectors behind those that are there, and replace the note; all that is there now.
+        """Append vectors and replace the record; returns all vectors.
 
-        With `after`, raises VectorsGoneError where these are not what is there.
+        With `after`, raises VectorsGoneError if the folder holds other vectors.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        there = self.read()
-        if after is not None and (there.name, len(there)) != (after.name, len(after)):
-            raise VectorsGoneError(f"{self.folder}: the vectors are gone or another writer's")
-        width = vectors.shape[1] if len(keys) else there.vectors.shape[1]
-        if not there.name:
+        stored = self.read()
+        if after is not None and (stored.name, len(stored)) != (after.name, len(after)):
+            raise VectorsGoneError(
+                f"{self.folder}: the vectors were deleted or replaced by another process"
+            )
+        width = vectors.shape[1] if len(keys) else stored.vectors.shape[1]
+        if not stored.name:
             self.clear()
-        name = there.name or secrets.token_hex(4)
+        name = stored.name or secrets.token_hex(4)
         for path, array, kind in zip(
             self._paths(name),
             (keys, vectors),
@@ -100,7 +102,7 @@ class VectorFile:
         ):
             each = kind.itemsize * (1 if array.ndim == 1 else width)
             with path.open("r+b" if path.exists() else "w+b") as file:
-                file.truncate(len(there) * each)
+                file.truncate(len(stored) * each)
                 file.seek(0, os.SEEK_END)
                 file.write(np.ascontiguousarray(array, dtype=kind).tobytes())
                 file.flush()
@@ -108,16 +110,16 @@ class VectorFile:
         content = {
             "format_version": _FORMAT_VERSION,
             "name": name,
-            "count": len(there) + len(keys),
+            "count": len(stored) + len(keys),
             "width": width,
-            "note": dict(note),
+            "note": dict(record),
         }
-        with atomic_text(self.folder / NOTE_NAME) as text:
+        with atomic_text(self.folder / RECORD_NAME) as text:
             json.dump(content, text)
         return self.read()
 
     def clear(self) -> None:
-        """Start over; who has the old vectors mapped keeps them."""
+        """Delete all vectors; readers that have mapped them keep them."""
         if self.folder.is_dir():
             for path in self.folder.iterdir():
                 path.unlink(missing_ok=True)

@@ -1,9 +1,6 @@
-"""The documents of a collection as vectors, by row: a derived store like the BM25 index.
+"""The labelled documents of a collection as vectors, by row: a derived store.
 
-It notes the generation it reflects and applies what it has missed. Vectors are
-appended in batches, each durable when it is noted, so that an interrupted build
-goes on where it was. Rows that are gone stay in the file and are left out of
-every search.
+Removed rows stay in the file; searches skip them.
 """
 
 from __future__ import annotations
@@ -12,129 +9,138 @@ import hashlib
 import logging
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
 
 from labelkin.corpus.document import Document
-from labelkin.exceptions import CollectionBusyError
-from labelkin.neighbours.search import BuildProgress
 from labelkin.neighbours.vector_file import (
+    RECORD_NAME,
     VECTOR_TYPE,
     StoredVectors,
     VectorFile,
     VectorsGoneError,
 )
-from labelkin.represent.cache import text_digest
+from labelkin.represent.cache import text_checksum
 from labelkin.represent.encoder import Encoder, Vectors
-from labelkin.store.collection import Collection, Generation
 from labelkin.store.database import WRITER_PATIENCE_SECONDS
-from labelkin.store.folder import folder_errors_explained
+from labelkin.store.derived import BuildProgress, DerivedStore, StoreDamagedError, StoreState
 from labelkin.store.locks import FileLock, beside
+from labelkin.store.reader import Generation, Reader
 
 logger = logging.getLogger(__name__)
 
 _PREFIX = "vectors-"
-_DIGEST_TYPE = np.dtype("V16")
+_CHECKSUM_TYPE = np.dtype("V16")
 
 
-class VectorIndex:
+class VectorIndex(DerivedStore):
     """The vectors of all documents that have labels."""
 
-    def __init__(self, collection: Collection, encoder: Encoder) -> None:
-        self._collection = collection
+    noun = "vectors"
+
+    def __init__(self, reader: Reader, encoder: Encoder) -> None:
+        super().__init__(reader.path / "indexes" / _folder_name(encoder))
         self._encoder = encoder
-        self.folder = collection.path / "indexes" / _folder_name(encoder)
+        self._read_only = reader.read_only
         self._file = VectorFile(self.folder, np.int64)
-        self.stored = self._read()
+        self.stored = self._empty()
 
-    @property
-    def generation(self) -> int:
-        """The generation whose documents are all in."""
-        return int(self.stored.note.get("generation", 0))
+    def close(self) -> None:
+        """Release the memory-mapped files."""
+        self.stored = self._empty()
 
-    @property
-    def token(self) -> str:
-        """The token of that generation."""
-        return str(self.stored.note.get("token", ""))
+    def at(self, reader: Reader) -> StoredVectors:
+        """The vectors of exactly the rows that the reader sees, removed ones included."""
+        with self.lock:
+            self.catch_up(reader)
+            return self.stored
 
-    def catch_up(self, progress: BuildProgress | None = None) -> int:
+    def catch_up(self, reader: Reader, progress: BuildProgress | None = None) -> int:
         """Encode the documents that are missing; how many there were."""
-        generation = self._collection.generation()
-        if self._reflects(generation):
-            return 0
-        if self._collection.database.read_only:
-            self.stored = self._read()
-            if self._is_lost():
-                self.stored = StoredVectors(self.stored.keys[:0], self.stored.vectors[:0])
-            return 0 if self._reflects(generation) else self._catch_up_in_memory(generation)
-        with self._write_lock(), folder_errors_explained(self._collection.path):
-            self.stored = self._read()
-            generation = self._collection.generation()
-            if self._is_lost():
-                logger.warning("%s: the database has gone another way", self.folder)
-                self._start_over()
-            try:
-                added = self._apply(generation, progress)
-            except VectorsGoneError as error:
-                logger.warning("%s; they are made anew", error)
-                self._start_over()
-                added = self._apply(generation, progress)
-        self._drop_other_versions()
+        added = super().catch_up(reader, progress)
+        if added and not reader.read_only:
+            self._drop_other_versions()
         return added
 
-    def _apply(self, generation: Generation, progress: BuildProgress | None) -> int:
+    def read_state(self, reader: Reader) -> StoreState:  # noqa: ARG002
+        """What the file's record says; nothing for vectors of another version of the encoder."""
+        self.stored = self._read()
+        record = self.stored.record
+        if not record and (self.folder / RECORD_NAME).exists():
+            raise StoreDamagedError(f"{self.folder}: the vectors cannot be read")
+        return StoreState(
+            int(record.get("generation", 0)),
+            str(record.get("token", "")),
+            int(record.get("next_row", 0)),
+        )
+
+    def apply(self, reader: Reader, progress: BuildProgress | None) -> int:
+        """Append the missing vectors in batches, each recorded when it is durable."""
+        generation = reader.generation()
+        if reader.read_only:
+            return self._apply_in_memory(reader)
         added = 0
-        for batch, note in self._missing(generation, progress):
-            vectors = self._encoder.encode([document for _, document in batch])
-            rows = np.array([row for row, _ in batch], dtype=np.int64)
-            self.stored = self._file.append(rows, vectors, note, after=self.stored)
-            added += len(batch)
-        if not self._reflects(generation):
-            done = self._note(generation, generation.next_row)
-            self.stored = self._file.append(
-                self.stored.keys[:0], self.stored.vectors[:0], done, after=self.stored
-            )
+        try:
+            for batch in self._missing(reader, progress):
+                vectors = self._encoder.encode([document for _, document in batch])
+                rows = np.array([row for row, _ in batch], dtype=np.int64)
+                record = self._record(generation, batch[-1][0] + 1)
+                self.stored = self._file.append(rows, vectors, record, after=self.stored)
+                self.state = StoreState.of(generation, batch[-1][0] + 1)
+                added += len(batch)
+            record = self._record(generation, generation.next_row)
+            if dict(self.stored.record) != record:
+                self.stored = self._file.append(
+                    self.stored.keys[:0], self.stored.vectors[:0], record, after=self.stored
+                )
+        except VectorsGoneError as error:
+            raise StoreDamagedError(str(error)) from error
+        self.state = StoreState.of(generation)
         return added
 
-    def _start_over(self) -> None:
-        self._file.clear()
-        self.stored = self._file.read()
+    def start_over(self) -> None:
+        """Delete all vectors; a reader only leaves them out."""
+        if not self._read_only:
+            self._file.clear()
+        self.stored = self._empty()
+        self.state = StoreState()
 
-    def _catch_up_in_memory(self, generation: Generation) -> int:
+    def _apply_in_memory(self, reader: Reader) -> int:
+        generation = reader.generation()
         rows, parts = [self.stored.keys], [self.stored.vectors]
         added = 0
-        for batch, _ in self._missing(generation, None):
+        for batch in self._missing(reader, None):
             vectors = self._encoder.encode([document for _, document in batch])
             rows.append(np.array([row for row, _ in batch], dtype=np.int64))
             parts.append(vectors.astype(VECTOR_TYPE))
             added += len(batch)
-        self.stored = replace(self.stored, note=self._note(generation, generation.next_row))
+        self.stored = replace(self.stored, record=self._record(generation, generation.next_row))
         if added:
-            # A name of its own: what is on disk may go on otherwise.
+            # A name of its own: the file on disk may continue differently.
             self.stored = replace(
                 self.stored,
                 keys=np.concatenate(rows),
                 vectors=np.concatenate([part for part in parts if len(part)]),
                 name=f"{self.stored.name}+{generation.token}",
             )
+        self.state = StoreState.of(generation)
         return added
 
     def _missing(
-        self, generation: Generation, progress: BuildProgress | None
-    ) -> Iterator[tuple[list[tuple[int, Document]], dict[str, object]]]:
-        """Batches of what is to be encoded, each with the note that it makes true."""
-        first = int(self.stored.note.get("next_row", 0))
-        size = self._collection.config.dense.batch_size
-        for page in self._collection.labelled_texts(first, generation.next_row):
+        self, reader: Reader, progress: BuildProgress | None
+    ) -> Iterator[list[tuple[int, Document]]]:
+        """Batches of documents to be encoded."""
+        first, end = self.state.next_row, reader.generation().next_row
+        size = reader.config.dense.batch_size
+        for page in reader.labelled_texts(first, end):
             for start in range(0, len(page), size):
                 batch = page[start : start + size]
-                yield batch, self._note(generation, batch[-1][0] + 1)
+                yield batch
                 if progress is not None:
-                    progress(batch[-1][0] + 1 - first, generation.next_row - first)
+                    progress(batch[-1][0] + 1 - first, end - first)
 
-    def _note(self, generation: Generation, next_row: int) -> dict[str, object]:
+    def _record(self, generation: Generation, next_row: int) -> dict[str, object]:
         return {
             "encoder": self._encoder.name,
             "version": self._encoder.version,
@@ -143,36 +149,20 @@ class VectorIndex:
             "token": generation.token,
         }
 
-    def _reflects(self, generation: Generation) -> bool:
-        return dict(self.stored.note) == self._note(generation, generation.next_row)
-
-    def _is_lost(self) -> bool:
-        """Whether the vectors are of a past that the database does not know."""
-        known = self._collection.knows(self.generation, self.token)
-        return bool(self.stored.note) and not known
-
     def _read(self) -> StoredVectors:
-        found = self._file.read()
-        if found.note and found.note.get("version") != self._encoder.version:
-            return StoredVectors(found.keys[:0], found.vectors[:0])
-        return found
+        stored = self._file.read()
+        if stored.record and stored.record.get("version") != self._encoder.version:
+            return StoredVectors(stored.keys[:0], stored.vectors[:0])
+        return stored
 
-    @contextmanager
-    def _write_lock(self) -> Iterator[None]:
-        self.folder.parent.mkdir(exist_ok=True)
-        with FileLock(beside(self.folder, "write")) as lock:
-            if not lock.take(WRITER_PATIENCE_SECONDS):
-                raise CollectionBusyError(
-                    f"{self._collection.path}: another process is building the index; "
-                    "try again when it is done"
-                )
-            yield
+    def _empty(self) -> StoredVectors:
+        return StoredVectors(np.empty(0, np.int64), np.empty((0, 0), VECTOR_TYPE))
 
     def _drop_other_versions(self) -> None:
-        """Remove the vectors of the same encoder as it was before, unless someone makes them."""
+        """Remove vectors of other versions of the encoder, unless a process is making them."""
         for other in self.folder.parent.glob(f"{_PREFIX}*"):
-            note = VectorFile(other, np.int64).read().note
-            if other == self.folder or note.get("encoder") != self._encoder.name:
+            record = VectorFile(other, np.int64).read().record
+            if other == self.folder or record.get("encoder") != self._encoder.name:
                 continue
             with FileLock(beside(other, "write")) as lock:
                 if lock.take():
@@ -181,69 +171,69 @@ class VectorIndex:
 
 
 class VectorCache:
-    """Vectors of texts that are not in the collection, by a digest of the text."""
+    """Vectors of texts that are not in the collection, by a checksum of the text."""
 
-    def __init__(self, collection: Collection, encoder: Encoder) -> None:
+    def __init__(self, reader: Reader, encoder: Encoder) -> None:
         self._encoder = encoder
-        self._read_only = collection.database.read_only
-        self._batch = collection.config.dense.batch_size
-        self._file = VectorFile(collection.path / "cache" / _folder_name(encoder), _DIGEST_TYPE)
+        self._read_only = reader.read_only
+        self._batch = reader.config.dense.batch_size
+        self._file = VectorFile(reader.path / "cache" / _folder_name(encoder), _CHECKSUM_TYPE)
 
     def vectors(self, documents: Sequence[Document], *, store: bool = False) -> Vectors:
-        """A vector for each document; with `store`, new ones are kept for the next time."""
+        """A vector for each document; with `store`, new ones are written to the cache."""
         if not documents:
             return np.empty((0, 0), dtype=np.float32)
-        digests = [text_digest(document) for document in documents]
-        found = self._known(set(digests))
+        checksums = [text_checksum(document) for document in documents]
+        vectors = self._cached(set(checksums))
         missing = {
-            digest: document
-            for digest, document in zip(digests, documents, strict=True)
-            if digest not in found
+            checksum: document
+            for checksum, document in zip(checksums, documents, strict=True)
+            if checksum not in vectors
         }
-        names = list(missing)
-        for start in range(0, len(names), self._batch):
-            part = names[start : start + self._batch]
-            fresh = self._encoder.encode([missing[digest] for digest in part])
+        unknown = list(missing)
+        for start in range(0, len(unknown), self._batch):
+            part = unknown[start : start + self._batch]
+            encoded = self._encoder.encode([missing[checksum] for checksum in part])
             if store and not self._read_only:
-                self._keep(part, fresh)
-            found.update(zip(part, fresh.astype(VECTOR_TYPE), strict=True))
-        return np.stack([found[digest] for digest in digests]).astype(np.float32)
+                self._store(part, encoded)
+            vectors.update(zip(part, encoded.astype(VECTOR_TYPE), strict=True))
+        return np.stack([vectors[checksum] for checksum in checksums]).astype(np.float32)
 
-    def _known(self, wanted: set[bytes]) -> dict[bytes, np.ndarray]:
+    def _cached(self, wanted: set[bytes]) -> dict[bytes, np.ndarray]:
         stored = self._file.read()
-        if stored.note.get("version") != self._encoder.version:
+        if stored.record.get("version") != self._encoder.version:
             return {}
-        # The first half of a digest tells nearly all apart, and is quick to compare.
+        # The first half of a checksum is nearly unique, and fast to compare.
         asked = np.frombuffer(b"".join(wanted), dtype=np.uint64)[::2]
         places = np.flatnonzero(np.isin(stored.keys.view(np.uint64)[::2], asked))
-        found = {stored.keys[place].tobytes(): stored.vectors[place] for place in places}
-        return {digest: vector for digest, vector in found.items() if digest in wanted}
+        vectors = {stored.keys[place].tobytes(): stored.vectors[place] for place in places}
+        return {checksum: vector for checksum, vector in vectors.items() if checksum in wanted}
 
-    def _keep(self, digests: Sequence[bytes], vectors: Vectors) -> None:
-        """Store new vectors; a disk that takes no more is no reason not to search."""
+    def _store(self, checksums: Sequence[bytes], vectors: Vectors) -> None:
+        """Write new vectors; a full disk does not stop the search."""
         try:
             self._file.folder.parent.mkdir(exist_ok=True)
             with FileLock(beside(self._file.folder, "write")) as lock:
                 if lock.take(WRITER_PATIENCE_SECONDS):
-                    self._append(digests, vectors)
+                    self._append(checksums, vectors)
         except OSError as error:
             logger.warning("%s: %s; vectors are not cached", self._file.folder, error)
 
-    def _append(self, digests: Sequence[bytes], vectors: Vectors) -> None:
-        if self._file.read().note.get("version") != self._encoder.version:
+    def _append(self, checksums: Sequence[bytes], vectors: Vectors) -> None:
+        if self._file.read().record.get("version") != self._encoder.version:
             self._file.clear()
-        known = self._known(set(digests))
-        new = [place for place, digest in enumerate(digests) if digest not in known]
+        known = self._cached(set(checksums))
+        new = [place for place, checksum in enumerate(checksums) if checksum not in known]
         if new:
-            keys = np.frombuffer(b"".join(digests[place] for place in new), dtype=_DIGEST_TYPE)
+            keys = np.frombuffer(b"".join(checksums[place] for place in new), dtype=_CHECKSUM_TYPE)
             self._file.append(keys, vectors[new], {"version": self._encoder.version})
 
 
-def indexed_encoders(collection: Collection) -> list[str]:
-    """Names of the encoders whose vectors are there, for people."""
-    folders = (collection.path / "indexes").glob(f"{_PREFIX}*")
-    notes = [VectorFile(folder, np.int64).read().note for folder in folders]
-    return sorted(str(note["encoder"]) for note in notes if note)
+def indexed_encoders(reader: Reader) -> list[str]:
+    """Names of the encoders whose vectors are stored."""
+    folders = (reader.path / "indexes").glob(f"{_PREFIX}*")
+    records = [VectorFile(folder, np.int64).read().record for folder in folders]
+    return sorted(str(record["encoder"]) for record in records if record)
 
 
 def _folder_name(encoder: Encoder) -> str:

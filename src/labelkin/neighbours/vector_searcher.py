@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Iterator
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,9 @@ from labelkin.store.config import DenseSection
 
 logger = logging.getLogger(__name__)
 
-# Newer vectors than these are compared one by one until there are more of them.
+# Up to this many new vectors are compared directly before they are indexed.
 _MOST_UNINDEXED = 5_000
-# Below this an approximate index gains nothing.
+# With fewer vectors an approximate index gains nothing.
 _WORTH_APPROXIMATION = 10_000
 _MOST_TRAINING = 200_000
 _CHUNK = 1 << 16
@@ -34,6 +35,8 @@ Places = npt.NDArray[np.int64]
 
 class VectorSearcher:
     """Vectors by place, some of them in a faiss index, the newest compared directly.
+
+    It never changes once it has been handed out, so threads may share it.
 
     Scores are in [0, 1] and fall as vectors move apart; the same vector has 1
     (but for inner products of vectors that are not normalised):
@@ -49,66 +52,79 @@ class VectorSearcher:
         self._vectors: npt.NDArray[np.float16] = np.empty((0, 0), dtype=np.float16)
         self._index: Any = None
         self._kind = "flat"
-        self._is_kept = True
+        self._is_saved = True
         self._end = 0
         self._alive: npt.NDArray[np.bool_] = np.empty(0, dtype=np.bool_)
         self._indexed: npt.NDArray[np.bool_] = np.empty(0, dtype=np.bool_)
+        self._lengths: npt.NDArray[np.float32] = np.empty(0, dtype=np.float32)
         self._longest = 1.0
 
-    def update(self, vectors: npt.NDArray[np.float16], alive: npt.NDArray[np.bool_]) -> None:
-        """Search these vectors from now on, but for those that are not alive.
+    def updated(
+        self, vectors: npt.NDArray[np.float16], alive: npt.NDArray[np.bool_]
+    ) -> VectorSearcher:
+        """A searcher of these vectors, except those that are not alive; this one does not change.
 
-        Vectors that were there before are the same.
+        The first vectors must be the ones that this searcher has. The faiss
+        index is shared until enough vectors are new or gone to extend or rebuild it.
         """
-        self._vectors = vectors
-        lengths = _lengths(vectors)
-        self._alive = alive & (lengths > 0)
-        if not self._alive.any():
-            return
-        self._longest = float(lengths[self._alive].max(initial=0.0)) or 1.0
-        if self._index is None:
-            self._load()
-        indexed = int(self._indexed.sum())
-        gone = indexed - int((self._indexed & self._alive[: self._end]).sum())
-        other = self._kind != self._wanted_kind()
-        if self._index is None or other or gone > max(1000, indexed // 5):
-            self._build()
-        elif len(vectors) - self._end > _MOST_UNINDEXED or self._kind == "flat":
-            self._add(len(vectors))
+        searcher = copy(self)
+        searcher._vectors = vectors
+        known = len(self._lengths)
+        searcher._lengths = np.concatenate((self._lengths, _lengths(vectors[known:])))
+        searcher._alive = alive & (searcher._lengths > 0)
+        if not searcher._alive.any():
+            return searcher
+        searcher._longest = float(searcher._lengths[searcher._alive].max(initial=0.0)) or 1.0
+        if searcher._index is None:
+            searcher._load()
+        indexed = int(searcher._indexed.sum())
+        gone = indexed - int((searcher._indexed & searcher._alive[: searcher._end]).sum())
+        is_other = searcher._kind != searcher._wanted_kind()
+        if searcher._index is None or is_other or gone > max(1000, indexed // 5):
+            searcher._build()
+        elif len(vectors) - searcher._end > _MOST_UNINDEXED:
+            if searcher._index is self._index:
+                searcher._index = load_faiss().clone_index(self._index)
+            searcher._add(len(vectors))
+        return searcher
 
     def nearest(
-        self, queries: Vectors, k: int, without: Places
+        self, queries: Vectors, k: int, without: Places, threads: int = 0
     ) -> tuple[Places, npt.NDArray[np.float32]]:
         """Places and scores of the `k` best for each query, −1 and 0 where there are fewer.
 
-        `without` has a place for each query that is not to be found, or −1.
+        `without` has a place for each query that is excluded, or −1. `threads`
+        limits those that faiss uses for this call; 0 leaves it to faiss.
         """
         places = np.full((len(queries), k), -1, dtype=np.int64)
         scores = np.zeros((len(queries), k), dtype=np.float32)
         if not places.size or not self._alive.any():
             return places, scores
         queries = queries.astype(np.float16).astype(np.float32)
-        for number, found in enumerate(self._candidates(queries, k)):
-            found = found[(found != without[number]) & self._alive[found]]
-            if not queries[number].any() or not len(found):
+        if threads:
+            # OpenMP keeps the number for each calling thread.
+            load_faiss().omp_set_num_threads(threads)
+        for number, proposed in enumerate(self._candidates(queries, k)):
+            candidates = proposed[(proposed != without[number]) & self._alive[proposed]]
+            if not queries[number].any() or not len(candidates):
                 continue
-            values = self._scores(queries[number], found)
-            order = np.lexsort((found, -np.round(values / _TIE)))[:k]
-            places[number, : len(order)] = found[order]
+            values = self._scores(queries[number], candidates)
+            order = np.lexsort((candidates, -np.round(values / _TIE)))[:k]
+            places[number, : len(order)] = candidates[order]
             scores[number, : len(order)] = values[order]
         return places, scores
 
     def save(self) -> None:
-        """Keep an approximate index on disk, since it takes long to build."""
-        if self._path is None or self._is_kept or self._kind == "flat":
+        """Write an approximate index to disk, because building it takes long."""
+        if self._path is None or self._is_saved or self._kind == "flat":
             return
         faiss = load_faiss()
         try:
             with atomic_file(self._path) as file:
                 faiss.write_index(self._index, faiss.PyCallbackIOWriter(file.write))
         except (OSError, RuntimeError) as error:
-            logger.warning("%s: %s; the index is not kept", self._path, error)
-        self._is_kept = True
+            logger.warning("%s: %s; the index is not saved", self._path, error)
+        self._is_saved = True
 
     def _wanted_kind(self) -> str:
         few = int(self._alive.sum()) < _WORTH_APPROXIMATION
@@ -117,20 +133,20 @@ class VectorSearcher:
     def _candidates(self, queries: Vectors, k: int) -> Iterator[Places]:
         """For each query the places that may be among its `k` best."""
         faiss = load_faiss()
-        asked = normalised(queries) if self._settings.metric == "cosine" else queries
-        asked = np.ascontiguousarray(asked)
+        targets = normalised(queries) if self._settings.metric == "cosine" else queries
+        targets = np.ascontiguousarray(targets)
         wanted = min(k + 1 + _TIE_MARGIN, self._index.ntotal)
-        _, found = self._index.search(asked, wanted, params=self._parameters(wanted))
+        _, places = self._index.search(targets, wanted, params=self._parameters(wanted))
         newest = np.flatnonzero(self._alive[self._end :]) + self._end
         if len(newest):
             vectors = self._prepared(newest)
             wanted = min(k + 1 + _TIE_MARGIN, len(newest))
-            _, near = faiss.knn(asked, vectors, wanted, metric=self._index.metric_type)
-            found = np.concatenate((found, newest[near]), axis=1)
-        return (line[line >= 0] for line in found)
+            _, near = faiss.knn(targets, vectors, wanted, metric=self._index.metric_type)
+            places = np.concatenate((places, newest[near]), axis=1)
+        return (line[line >= 0] for line in places)
 
     def _parameters(self, wanted: int) -> Any:
-        """How to search the index: well enough, and among the living only."""
+        """Search parameters of the index, restricted to vectors that are alive."""
         faiss = load_faiss()
         alive = faiss.IDSelectorBitmap(np.packbits(self._alive, bitorder="little"))
         if self._kind == "hnsw":
@@ -172,7 +188,7 @@ class VectorSearcher:
         else:
             inner = faiss.IndexFlat(width, metric)
         self._index = faiss.IndexIDMap(inner)
-        # faiss owns what it is given only when it is told so.
+        # faiss does not take ownership by itself.
         inner.this.disown()
         self._index.own_fields = True
         self._end = 0
@@ -188,7 +204,7 @@ class VectorSearcher:
         new = self._alive[self._end : end]
         self._indexed = np.concatenate((self._indexed, new))
         self._end = end
-        self._is_kept = False
+        self._is_saved = False
 
     def _prepared(self, places: Places) -> Vectors:
         vectors = self._vectors[places].astype(np.float32)
@@ -200,7 +216,7 @@ class VectorSearcher:
         return load_faiss().downcast_index(self._index.index)
 
     def _load(self) -> None:
-        """Take the index that was kept, if it is one of these vectors."""
+        """Load the saved index if it belongs to these vectors."""
         kind = self._wanted_kind()
         if self._path is None or kind == "flat" or not self._path.exists():
             return
@@ -217,7 +233,7 @@ class VectorSearcher:
         places = faiss.vector_to_array(index.id_map)
         if index.d != self._vectors.shape[1] or (len(places) and places.max() >= len(self._alive)):
             return
-        self._index, self._kind, self._is_kept = index, kind, True
+        self._index, self._kind, self._is_saved = index, kind, True
         self._end = int(places.max(initial=-1)) + 1
         self._indexed = np.zeros(self._end, dtype=np.bool_)
         self._indexed[places] = True
@@ -232,7 +248,7 @@ def _lengths(vectors: npt.NDArray[np.float16]) -> npt.NDArray[np.float32]:
 
 
 def load_faiss() -> Any:
-    """The module, or the line that installs it."""
+    """Import faiss; MissingExtraError if it is not installed."""
     try:
         import faiss
     except ImportError as error:

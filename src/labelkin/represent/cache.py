@@ -1,9 +1,8 @@
 """Extracted terms on disk, so that no text is analysed twice.
 
-Terms are kept by a digest of the text and its language, so that a document is
-found again under any id, in the collection or in a file. Everything in the
-cache can be made anew: a damaged file is dropped, and from a folder that cannot
-be written to it is only read.
+Terms are stored by a checksum of the text and its language, so the id of a
+document does not matter, nor whether it is in the collection. The cache can be
+rebuilt: a damaged file is deleted. In a read-only folder it is only read.
 """
 
 from __future__ import annotations
@@ -17,10 +16,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
+from threading import RLock
 
 from labelkin.corpus.document import Document
 from labelkin.represent.kind import Analysis, TermKind
-from labelkin.store.collection import Collection
+from labelkin.store.reader import Reader
 
 logger = logging.getLogger(__name__)
 
@@ -33,16 +33,17 @@ CREATE TABLE IF NOT EXISTS kinds (
 );
 """
 _LOOKUP = 500
-_KEPT_AT_ONCE = 128
+_STORED_AT_ONCE = 128
 _SWITCH_ATTEMPTS = 100
 
 
 class TermCache:
-    """The terms of texts that were analysed before."""
+    """The terms of texts that have been analysed before."""
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self._path = path
         self._read_only = read_only
+        self._lock = RLock()
         self._connection: sqlite3.Connection | None = None
         self._numbers: dict[tuple[str, str], int] = {}
         try:
@@ -51,7 +52,11 @@ class TermCache:
             self._give_up(error)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
+        with self._lock:
+            self._close()
+
+    def _close(self) -> None:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -59,37 +64,41 @@ class TermCache:
     def terms(
         self, kinds: Sequence[TermKind], documents: Sequence[Document], *, store: bool = True
     ) -> dict[str, list[list[str]]]:
-        """For each kind the terms of each document; with `store`, new ones are kept.
+        """For each kind the terms of each document; with `store`, new ones are cached.
 
-        Kinds that come from the same analysis are extracted together, and kept
-        as they get ready: an interruption costs no more than a batch.
+        Kinds from the same analysis are extracted together and stored in
+        batches: an interruption loses at most one batch.
         """
-        digests = [text_digest(document) for document in documents]
-        found: dict[str, dict[bytes, list[str]]] = {kind.name: {} for kind in kinds}
-        try:
-            for kind in kinds:
-                found[kind.name] = self._look_up(kind, digests)
-        except sqlite3.Error as error:
-            self._give_up(error)
+        checksums = [text_checksum(document) for document in documents]
+        terms: dict[str, dict[bytes, list[str]]] = {kind.name: {} for kind in kinds}
+        with self._lock:
+            try:
+                for kind in kinds:
+                    terms[kind.name] = self._look_up(kind, checksums)
+            except sqlite3.Error as error:
+                self._give_up(error)
         analyses: dict[Analysis, list[TermKind]] = {}
         for kind in kinds:
-            if any(digest not in found[kind.name] for digest in digests):
+            if any(checksum not in terms[kind.name] for checksum in checksums):
                 analyses.setdefault(kind.analysis, []).append(kind)
         for analysis, together in analyses.items():
             missing = {
-                digest: document
-                for digest, document in zip(digests, documents, strict=True)
-                if any(digest not in found[kind.name] for kind in together)
+                checksum: document
+                for checksum, document in zip(checksums, documents, strict=True)
+                if any(checksum not in terms[kind.name] for kind in together)
             }
             ready = analysis.analyse(list(missing.values()), [kind.name for kind in together])
             pairs = zip(missing, ready, strict=True)
-            while batch := list(islice(pairs, _KEPT_AT_ONCE)):
+            while batch := list(islice(pairs, _STORED_AT_ONCE)):
                 for place, kind in enumerate(together):
-                    fresh = {digest: terms[place] for digest, terms in batch}
-                    found[kind.name].update(fresh)
+                    extracted = {checksum: by_kind[place] for checksum, by_kind in batch}
+                    terms[kind.name].update(extracted)
                     if store:
-                        self._keep(kind, fresh)
-        return {name: [by_text[digest] for digest in digests] for name, by_text in found.items()}
+                        with self._lock:
+                            self._store(kind, extracted)
+        return {
+            name: [by_text[checksum] for checksum in checksums] for name, by_text in terms.items()
+        }
 
     def _open(self) -> sqlite3.Connection | None:
         if self._read_only:
@@ -108,7 +117,7 @@ class TermCache:
         return connection
 
     def _open_for_reading(self) -> sqlite3.Connection | None:
-        """The file as it is; None where it cannot be read without writing beside it."""
+        """A read-only connection; None if SQLite would have to write to open the file."""
         if not self._path.exists():
             return None
         address = f"{self._path.absolute().as_uri()}?mode=ro"
@@ -129,38 +138,38 @@ class TermCache:
                 self._connection.execute(
                     "INSERT OR IGNORE INTO kinds (name, version) VALUES (?, ?)", key
                 )
-            found = self._connection.execute(
+            row = self._connection.execute(
                 "SELECT number FROM kinds WHERE name = ? AND version = ?", key
             ).fetchone()
-            if found is not None:
-                (self._numbers[key],) = found
+            if row is not None:
+                (self._numbers[key],) = row
         return self._numbers.get(key)
 
-    def _look_up(self, kind: TermKind, digests: list[bytes]) -> dict[bytes, list[str]]:
-        found: dict[bytes, list[str]] = {}
+    def _look_up(self, kind: TermKind, checksums: list[bytes]) -> dict[bytes, list[str]]:
+        terms: dict[bytes, list[str]] = {}
         number = self._number(kind)
         if self._connection is None or number is None:
-            return found
-        for start in range(0, len(digests), _LOOKUP):
-            page = digests[start : start + _LOOKUP]
+            return terms
+        for start in range(0, len(checksums), _LOOKUP):
+            page = checksums[start : start + _LOOKUP]
             marks = ", ".join("?" * len(page))
             rows = self._connection.execute(
                 f"SELECT text, terms FROM terms WHERE kind = ? AND text IN ({marks})",
                 (number, *page),
             )
-            for digest, blob in rows:
-                # What cannot be read is extracted again.
+            for checksum, blob in rows:
+                # Damaged entries are extracted again.
                 with suppress(zlib.error, UnicodeDecodeError):
-                    found[digest] = zlib.decompress(blob).decode("utf-8").split()
-        return found
+                    terms[checksum] = zlib.decompress(blob).decode("utf-8").split()
+        return terms
 
-    def _keep(self, kind: TermKind, fresh: dict[bytes, list[str]]) -> None:
+    def _store(self, kind: TermKind, extracted: dict[bytes, list[str]]) -> None:
         number = None if self._read_only else self._number(kind)
         if self._connection is None or number is None:
             return
         rows = [
-            (number, digest, zlib.compress(" ".join(terms).encode("utf-8"), 1))
-            for digest, terms in fresh.items()
+            (number, checksum, zlib.compress(" ".join(terms).encode("utf-8"), 1))
+            for checksum, terms in extracted.items()
         ]
         try:
             self._connection.execute("BEGIN IMMEDIATE")
@@ -170,24 +179,22 @@ class TermCache:
             self._give_up(error)
 
     def _give_up(self, error: Exception) -> None:
-        """Go on without; a file that is no cache any more is removed for the next time."""
+        """Continue without the cache; delete a damaged file so that it is rebuilt."""
         logger.warning("%s: %s; terms are not cached", self._path, error)
-        self.close()
+        self._close()
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) and not self._read_only:
             for suffix in ("", "-wal", "-shm"):
                 self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
 
 
-def open_term_cache(collection: Collection) -> TermCache:
+def open_term_cache(reader: Reader) -> TermCache:
     """The cache of a collection."""
-    return TermCache(
-        collection.path / "cache" / "terms.sqlite", read_only=collection.database.read_only
-    )
+    return TermCache(reader.path / "cache" / "terms.sqlite", read_only=reader.read_only)
 
 
 def _use_log(connection: sqlite3.Connection) -> None:
-    """Switch to a write-ahead log; the switch does not wait for others by itself."""
+    """Switch to a write-ahead log; SQLite's timeout does not apply to the switch."""
     for attempt in range(_SWITCH_ATTEMPTS):
         try:
             connection.execute("PRAGMA journal_mode = WAL")
@@ -199,9 +206,9 @@ def _use_log(connection: sqlite3.Connection) -> None:
             return
 
 
-def text_digest(document: Document) -> bytes:
-    """What a text is known by in caches, whatever its document's id."""
-    digest = hashlib.blake2b(digest_size=16)
+def text_checksum(document: Document) -> bytes:
+    """The key of a text in caches, whatever its document's id."""
+    checksum = hashlib.blake2b(digest_size=16)
     for part in (document.language or "", document.title, document.text):
-        digest.update(part.encode("utf-8", "replace") + b"\x00")
-    return digest.digest()
+        checksum.update(part.encode("utf-8", "replace") + b"\x00")
+    return checksum.digest()

@@ -23,7 +23,7 @@ class Encoder(Protocol):
 
     @property
     def name(self) -> str:
-        """The name that the encoder is asked for by."""
+        """The name that selects the encoder."""
         ...
 
     @property
@@ -32,19 +32,19 @@ class Encoder(Protocol):
         ...
 
     def is_current(self) -> bool:
-        """Whether the encoder is still the one that its name means."""
+        """False if the encoder has been fitted again; then it must be reopened."""
         ...
 
     def relearn(self) -> None:
-        """Learn anew, where the encoder is learned from the collection."""
+        """Fit the encoder to the collection again, if it is a fitted one."""
         ...
 
     def encode(self, documents: Sequence[Document]) -> Vectors:
-        """A vector for each document; zeros for a text that says nothing."""
+        """A vector for each document; zeros for a text without content."""
         ...
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close all files."""
         ...
 
 
@@ -81,7 +81,7 @@ def open_encoder(name: str, collection: Collection) -> Encoder:
 
 
 def normalised(vectors: Vectors) -> Vectors:
-    """The vectors at length 1; zeros stay."""
+    """The vectors scaled to length 1; zeros stay zeros."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    found: Vectors = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
-    return found
+    scaled: Vectors = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+    return scaled

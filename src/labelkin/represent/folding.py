@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from labelkin.represent.stems import stemmer, stop_words, tells
+from labelkin.represent.stems import is_informative, stemmer, stop_words
 
 # A single letter after an apostrophe is a possessive, not a word: Crohn's disease, Crohn disease.
 _WORD = re.compile(r"(?<!['’])[^\W_]+|(?<=['’])[^\W_]{2,}")
@@ -48,7 +48,7 @@ def folded(word: str, language: str) -> str:
     if language == "en":
         return word.removesuffix("s").casefold() if is_acronym(word) else _singular(lower)
     stems = stemmer(language)
-    return str(stems.stemWord(lower)) if stems is not None else lower
+    return stems.stem(lower) if stems is not None else lower
 
 
 def _singular(word: str) -> str:
@@ -70,7 +70,7 @@ def is_acronym(word: str) -> bool:
     return capitals >= 2 and 2 * capitals >= len(word)
 
 
-def is_telling(word: str, language: str) -> bool:
+def can_be_name(word: str, language: str) -> bool:
     """Whether a word can be a name by itself: not a stop word, letter or number."""
     forms = {word.casefold(), folded(word, language)}
-    return tells(word) and forms.isdisjoint(stop_words(language))
+    return is_informative(word) and forms.isdisjoint(stop_words(language))

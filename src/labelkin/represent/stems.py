@@ -7,16 +7,13 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from threading import Lock
 
 from labelkin.corpus.document import Document
 
-if TYPE_CHECKING:
-    from Stemmer import Stemmer
-
 _WORD = re.compile(r"[^\W_]+")
 _ALGORITHM_VERSION = 1
-_CACHED_STEMS = 100_000
+_CACHED_STEMS = 50_000
 
 # Snowball's algorithms by ISO 639-1 code.
 SNOWBALL = {
@@ -58,7 +55,6 @@ SNOWBALL = {
     "yi": "yiddish",
 }
 
-
 _STOP_WORDS_OF = {"nb": "no", "nn": "no"}
 
 
@@ -73,10 +69,7 @@ class Stems:
 
     def __init__(self, title_weight: int = 1) -> None:
         self.title_weight = title_weight
-        self.version = (
-            f"{_ALGORITHM_VERSION}, title x{title_weight}, PyStemmer {version('PyStemmer')}, "
-            f"stopwordsiso {version('stopwordsiso')}"
-        )
+        self.version = f"{_ALGORITHM_VERSION}, title x{title_weight}, {_library_versions()}"
 
     def extract(self, documents: Sequence[Document]) -> list[list[str]]:
         """The stems of each document."""
@@ -85,7 +78,7 @@ class Stems:
     def analyse(
         self, documents: Sequence[Document], kinds: Sequence[str]
     ) -> Iterator[list[list[str]]]:
-        """The stems of each document, for each time that they are asked for."""
+        """The stems of each document, once per kind."""
         for document in documents:
             yield [self._stems(document)] * len(kinds)
 
@@ -95,18 +88,23 @@ class Stems:
             text = "\n".join([text, *[document.title] * (self.title_weight - 1)])
         language = document.language or "en"
         stopped = stop_words(language)
-        words = [word for word in _words(text) if word not in stopped and tells(word)]
+        words = [word for word in _words(text) if word not in stopped and is_informative(word)]
         snowball = stemmer(language)
-        return list(snowball.stemWords(words)) if snowball is not None else words
+        return snowball.stems(words) if snowball is not None else words
+
+
+@lru_cache(maxsize=1)
+def _library_versions() -> str:
+    return f"PyStemmer {version('PyStemmer')}, stopwordsiso {version('stopwordsiso')}"
 
 
 def _words(text: str) -> list[str]:
-    found: list[str] = _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
-    return found
+    words: list[str] = _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+    return words
 
 
-def tells(word: str) -> bool:
-    """Single characters and bare numbers say little of what a text is about.
+def is_informative(word: str) -> bool:
+    """False for single characters and numbers, which say little about a text.
 
     Without them, basic k-NN on mesh47k gains 0.006 MiF on dev (0.431 to 0.436).
     """
@@ -115,7 +113,7 @@ def tells(word: str) -> bool:
 
 @lru_cache(maxsize=64)
 def stop_words(language: str) -> frozenset[str]:
-    """The words of the ISO stop-word list, in the form in which `_words` gives them."""
+    """The words of the ISO stop-word list, normalised like the words of texts."""
     import stopwordsiso
 
     language = _STOP_WORDS_OF.get(language, language)
@@ -123,12 +121,32 @@ def stop_words(language: str) -> frozenset[str]:
     return frozenset(word for entry in listed for word in _words(entry) if "'" not in entry)
 
 
+class Snowball:
+    """Snowball's stemmer of one language; locks, because PyStemmer is not safe to share."""
+
+    def __init__(self, algorithm: str) -> None:
+        import Stemmer
+
+        self._lock = Lock()
+        self._stemmer: Stemmer.Stemmer = Stemmer.Stemmer(algorithm, _CACHED_STEMS)
+
+    def stems(self, words: list[str]) -> list[str]:
+        """The stem of each word."""
+        with self._lock:
+            return list(self._stemmer.stemWords(words))
+
+    def stem(self, word: str) -> str:
+        """The stem of a word."""
+        with self._lock:
+            return str(self._stemmer.stemWord(word))
+
+
 @lru_cache(maxsize=64)
-def stemmer(language: str) -> Stemmer | None:
-    """Snowball's stemmer for a language, None where it has none."""
+def stemmer(language: str) -> Snowball | None:
+    """Snowball's stemmer for a language, None if it has none. Threads may share it."""
     import Stemmer
 
     algorithm = SNOWBALL.get(language)
     if algorithm is None or algorithm not in Stemmer.algorithms():
         return None
-    return Stemmer.Stemmer(algorithm, _CACHED_STEMS)
+    return Snowball(algorithm)

@@ -1,1 +1,1 @@
-"""From all that speaks for a heading to one calibrated score: the method `rerank`."""
+"""The method `rerank`: one calibrated score from all signals."""

@@ -1,6 +1,6 @@
-"""Scores that mean what they say: 0.8 is right four times in five.
+"""Calibrated scores: of all candidates with the score 0.8, four in five are right.
 
-Learned from candidates of documents that nothing else was learned from.
+Calibration is fitted on documents that no other part of the model was trained on.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _BINS = 10
 
 @dataclass(frozen=True)
 class Calibration:
-    """From raw scores to shares of right candidates, and how right suggestions were above a score.
+    """Maps raw scores to the share of right candidates, and thresholds to precision.
 
     `raw` and `share` are the points of a rising line. `precision` holds, for
-    101 scores from 0 to 1, the share that was right of all candidates with at
-    least that score; `missed` how many right headings a document had on
-    average that were no candidates; `error` the expected calibration error.
+    101 scores from 0 to 1, the share of right candidates among those with at
+    least that score; `missed` is the mean number of right headings of a document
+    that are no candidates; `error` is the expected calibration error.
     """
 
     raw: tuple[float, ...]
@@ -42,9 +42,9 @@ class Calibration:
         return np.interp(raw, self.raw, self.share).astype(np.float32)
 
     def threshold(self, precision: float) -> float:
-        """The lowest score from which on suggestions were right this often; 1.01 if none is."""
+        """The lowest threshold with at least this precision; 1.01 if there is none."""
         reached = np.array(self.precision) >= precision
-        # Below the last score that misses the target.
+        # Right above the last score that misses the target.
         misses = np.flatnonzero(~reached)
         first = int(misses[-1]) + 1 if len(misses) else 0
         return first / (_STEPS - 1) if first < _STEPS else 1.01
@@ -62,7 +62,7 @@ class Calibration:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Calibration:
-        """What `to_json` gave."""
+        """The inverse of `to_json`."""
         return cls(
             raw=tuple(content["raw"]),
             share=tuple(content["share"]),
@@ -103,11 +103,11 @@ def calibrate(
 
 
 def _precision(scores: Values, right: npt.NDArray[np.bool_]) -> tuple[float, ...]:
-    found: list[float] = []
+    precision: list[float] = []
     for score in np.linspace(0, 1, _STEPS):
         above = scores >= score
-        found.append(float(right[above].mean()) if above.any() else (found or [0.0])[-1])
-    return tuple(found)
+        precision.append(float(right[above].mean()) if above.any() else (precision or [0.0])[-1])
+    return tuple(precision)
 
 
 def reliability(
@@ -134,8 +134,8 @@ def expected_f_counts(
 ) -> npt.NDArray[np.int64]:
     """How many of each document's candidates, best first, maximise the expected F.
 
-    With p the calibrated scores, r headings are expected to bring
-    F = 2 Σ p₁…r / (r + Σ p + missed).
+    With p the calibrated scores, the expected F of the first r headings is
+    2 Σ p₁…r / (r + Σ p + missed).
     """
     counts = np.zeros(len(starts) - 1, dtype=np.int64)
     for number, (first, last) in enumerate(pairwise(starts.tolist())):

@@ -1,67 +1,140 @@
-"""The features of a candidate: everything that speaks for or against one heading of one text."""
+"""Candidates and their features: every signal's values for one heading of one text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from labelkin.exceptions import ModelMismatchError
+from labelkin.neighbours.neighbours import NO_NEIGHBOUR, Neighbours
 from labelkin.rerank.headings import Headings
-from labelkin.rerank.pairs import Floats, Pairs, best_keys, matrix_keys
-from labelkin.rerank.signals import Signals
-from labelkin.rerank.statistics import IN_TITLE, LabelStatistics, naming_kinds
-from labelkin.rerank.term_columns import TermColumns
-from labelkin.rerank.votes import NEVER, Votes
+from labelkin.rerank.matrices import indicator
+from labelkin.rerank.pairs import Floats, Pairs
+from labelkin.rerank.signal import Signal, Values
+from labelkin.rerank.signals import SIGNALS, feature_names, ordered
+from labelkin.rerank.statistics import LabelStatistics
+from labelkin.rerank.term_columns import STEMS, TermColumns
+from labelkin.scoring.mentions import Mentions
+from labelkin.scoring.queries import Queries
+from labelkin.scoring.settings import RERANK_DEPTH
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-# Candidates: all headings that the nearest carry or the text names, and the best by each scorer.
-_NEAREST = 8
-_BEST_VOTES = 60
-_BEST_WORDS = 40
-_BEST_LINEAR = 50
-_LEADING = 15
-Values = npt.NDArray[np.floating[Any]]
-
-# What is said of a heading that is not named, or that the linear scorer has not ranked.
-_UNNAMED = -1.0
-_UNRANKED = -3.0
-# Documents related at a time.
-_CHUNK = 200
-
-GROUPS: dict[str, tuple[str, ...]] = {
-    "votes": (
-        *(f"majority{k}" for k in (5, 10, 20, 40, 80)),
-        *("near40", "near80", "close20", "close4", "close8", "first", "best", "vote_rank"),
-    ),
-    "frequency": ("frequency", "lift"),
-    "document": ("length", "expected_count", "nearest", "nearness"),
-    "named": (
-        *("title", "body", "nested", "named_first", "named_words", "named_sharing"),
-        *("named_weight", "preferred", "acronym", "coverage", "name_words"),
-    ),
-    "naming rate": ("named_rate", "named_in"),
-    "words": (
-        *("described", "described_rank", "spoken", "spoken_rank", "spoken_most"),
-        *("word_evidence", "word_evidence_rank"),
-    ),
-    "related": ("together", "attraction"),
-    "hierarchy": ("broader", "narrower", "siblings"),
-    "autoencoder": ("decoded", "decoded_rank"),
-    "linear": ("margin", "margin_rank"),
-}
-# Groups that are there only if something more was trained.
-OPTIONAL_GROUPS = ("autoencoder", "linear")
+Value = TypeVar("Value")
 
 
-def feature_names(groups: Iterable[str]) -> list[str]:
-    """The features of some groups, in the order of the matrix."""
-    wanted = set(groups)
-    return [name for group, names in GROUPS.items() if group in wanted for name in names]
+@dataclass(frozen=True, eq=False)
+class Knowledge:
+    """What was counted and fitted over labelled documents, by vocabulary column.
+
+    `fitted` holds the values that signals have fitted, by name.
+    """
+
+    statistics: LabelStatistics
+    headings: Headings
+    terms: TermColumns
+    groups: tuple[str, ...]
+    fitted: Mapping[str, Any] = field(default_factory=dict)
+
+    def widened(self, width: int) -> Knowledge:
+        """The same for a larger vocabulary; the new columns are empty."""
+        if width <= self.statistics.width:
+            return self
+        return Knowledge(
+            self.statistics.widened(width),
+            self.headings.widened(width),
+            self.terms,
+            self.groups,
+            self.fitted,
+        )
+
+
+class Evidence:
+    """What is known about a batch of documents, independent of the candidates.
+
+    Each value is computed when a signal first needs it, and shared.
+    """
+
+    def __init__(self, queries: Queries, knowledge: Knowledge) -> None:
+        self.queries = queries
+        self.knowledge = knowledge
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    @property
+    def width(self) -> int:
+        """How many vocabulary columns there are."""
+        return self.knowledge.statistics.width
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """The nearest documents."""
+        return self.queries.neighbours(RERANK_DEPTH)
+
+    @property
+    def mentions(self) -> Mentions:
+        """The headings that the texts name."""
+        return self.queries.mentions()
+
+    @property
+    def counts(self) -> csr_matrix[Any]:
+        """How often each document has each term."""
+        terms = self.knowledge.terms
+        return self.once(
+            "term counts", lambda: terms.counts(self.queries.terms([STEMS()])["stems"])
+        )
+
+    @property
+    def has(self) -> csr_matrix[Any]:
+        """1 where a document has a term."""
+        return self.once("has", lambda: indicator(self.counts))
+
+    def fitted(self, name: str) -> Any:
+        """The fitted value of a signal; None if it is not part of the model."""
+        return self.knowledge.fitted.get(name)
+
+    def once(self, key: Hashable, make: Callable[[], Value]) -> Value:
+        """A value computed for this batch, the same at every later call."""
+        return self.queries.once(("evidence", key), make)
+
+
+class Features:
+    """The features of a batch of candidates, each signal's computed when first needed."""
+
+    def __init__(self, evidence: Evidence, pairs: Pairs) -> None:
+        self._evidence = evidence
+        self.pairs = pairs
+        self._values: dict[str, Values] = {}
+
+    def __getitem__(self, name: str) -> Values:
+        """The values of one feature."""
+        if name not in self._values:
+            self._values.update(_owner(name).values(self._evidence, self.pairs, self))
+        return self._values[name]
+
+    def matrix(self, groups: Iterable[str]) -> Floats:
+        """A line per candidate, with the features of some signals in order."""
+        columns = [self[name] for name in feature_names(groups)]
+        return np.column_stack(columns).astype(np.float32, copy=False)
+
+    @property
+    def first_guess(self) -> Values:
+        """A rough score that shows which candidates lead, before the trees are used."""
+        if "first guess" not in self._values:
+            self._values["first guess"] = self._guess()
+        return self._values["first guess"]
+
+    def _guess(self) -> Values:
+        if self._evidence.fitted("linear") is not None:
+            return 0.7 / (1 + np.exp(-3 * self["margin"])) + 0.3 * self["close4"]
+        in_title = np.where(self["title"] > 0, np.maximum(self["named_rate"], 0), 0)
+        return 0.5 * self["close4"] + 0.5 * in_title
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,203 +145,42 @@ class Candidates:
     features: Floats
 
 
-class FeatureMaker:
-    """Finds candidates and makes their features from one set of statistics."""
-
-    def __init__(
-        self,
-        statistics: LabelStatistics,
-        headings: Headings,
-        terms: TermColumns,
-        groups: Iterable[str],
-    ) -> None:
-        self.statistics = statistics
-        self.headings = headings
-        self.terms = terms
-        self.groups = frozenset(groups)
-
-    def make(self, signals: Signals) -> Candidates:
-        """All candidates of a batch with their features."""
-        has = signals.counts.copy()
-        has.data = np.ones(len(has.data), dtype=np.float32)
-        words = _Words(self, signals, has)
-        pairs = self._candidates(signals, words)
-        found = _votes(pairs, signals.votes) | self._frequency(pairs, signals)
-        found |= self._document(pairs, signals)
-        found |= self._named(pairs, signals, has)
-        found |= words.features(pairs)
-        for group, scores, prefix, missing in (
-            ("autoencoder", signals.decoded, "decoded", 0.0),
-            ("linear", signals.margins, "margin", _UNRANKED),
-        ):
-            if group in self.groups and scores is not None:
-                found[prefix] = pairs.entries(scores, missing)
-                found[f"{prefix}_rank"] = pairs.ranks(found[prefix])
-        found |= self._related(pairs, _first_guess(found))
-        columns = [found[name] for name in feature_names(self.groups)]
-        return Candidates(pairs, np.column_stack(columns).astype(np.float32, copy=False))
-
-    def _candidates(self, signals: Signals, words: _Words) -> Pairs:
-        votes, width = signals.votes, self.statistics.width
-        mentions = signals.mentions
-        parts = [
-            votes.keys[votes.values["first"] < _NEAREST],
-            best_keys(votes.keys, votes.strength, width, _BEST_VOTES),
-        ]
-        if "named" in self.groups:
-            parts.append(mentions.documents * width + mentions.columns)
-        if "words" in self.groups:
-            parts.append(best_keys(*matrix_keys(words.spoken, width), width, _BEST_WORDS))
-        if "linear" in self.groups and signals.margins is not None:
-            parts.append(best_keys(*matrix_keys(signals.margins, width), width, _BEST_LINEAR))
-        return Pairs.union(parts, len(mentions), width)
-
-    def _frequency(self, pairs: Pairs, signals: Signals) -> dict[str, Values]:
-        frequencies = self.statistics.frequencies[pairs.columns]
-        expected = (frequencies + 1) / max(self.statistics.documents, 1)
-        majority = pairs.values(signals.votes.keys, signals.votes.values["majority40"])
-        lift = np.log((majority + 0.01) / expected)
-        per_ten_thousand = frequencies * 1e4 / max(self.statistics.documents, 1)
-        return {"frequency": np.log1p(per_ten_thousand), "lift": lift}
-
-    def _document(self, pairs: Pairs, signals: Signals) -> dict[str, Values]:
-        votes, documents = signals.votes, pairs.documents
-        lengths = np.asarray(signals.counts.sum(1), dtype=np.float32).ravel()
-        return {
-            "length": lengths[documents],
-            "expected_count": votes.expected_count[documents],
-            "nearest": votes.nearest[documents],
-            "nearness": votes.nearness[documents],
-        }
-
-    def _named(self, pairs: Pairs, signals: Signals, has: csr_matrix[Any]) -> dict[str, Values]:
-        mentions, columns = signals.mentions, pairs.columns
-        keys = mentions.documents * pairs.width + mentions.columns
-        places = pairs.places_in(keys)
-        is_named = places >= 0
-
-        def of(values: Any, missing: float) -> Floats:
-            found = np.full(len(pairs), missing, dtype=np.float32)
-            found[is_named] = values[places[is_named]]
-            return found
-
-        kinds = of(naming_kinds(mentions), IN_TITLE).astype(np.int64)
-        covered = pairs.entries((has @ self.headings.names.T).tocsr())
-        statistics = self.statistics
-        return {
-            "title": of(mentions.title, 0),
-            "body": of(mentions.body, 0),
-            "nested": of(mentions.nested, 0),
-            "named_first": of(mentions.first, _UNNAMED),
-            "named_words": of(mentions.length, _UNNAMED),
-            "named_sharing": of(mentions.sharing, _UNNAMED),
-            "named_weight": of(mentions.weight, _UNNAMED),
-            "preferred": of(mentions.preferred, _UNNAMED),
-            "acronym": of(mentions.acronym, _UNNAMED),
-            "coverage": covered / np.maximum(self.headings.weights[columns], 1e-9),
-            "name_words": self.headings.words[columns],
-            "named_rate": np.where(is_named, statistics.named[kinds, columns], _UNNAMED),
-            "named_in": np.where(is_named, statistics.named_in[kinds, columns], _UNNAMED),
-        }
-
-    def _related(self, pairs: Pairs, guess: Values) -> dict[str, Values]:
-        """How candidates go together with the leading ones, and with those around them."""
-        leads = pairs.ranks(guess) < _LEADING
-        leading = pairs.matrix(guess, leads)
-        total = np.asarray(leading.sum(1)).ravel()[pairs.documents]
-        others = np.maximum(total - np.where(leads, guess, 0), 1e-9)
-        all_of_them = pairs.matrix(guess, np.ones(len(pairs), dtype=np.bool_))
-        broader = self.headings.broader
-        above = (all_of_them @ broader).tocsr()
-        parents = np.diff(broader.indptr)[pairs.columns]
-        return {
-            "together": _product(pairs, leading, self.statistics.together) / others,
-            "attraction": _product(pairs, leading, self.statistics.attraction) / others,
-            "broader": pairs.entries((all_of_them @ broader.T).tocsr()),
-            "narrower": pairs.entries(above),
-            "siblings": pairs.entries((above @ broader.T).tocsr()) - guess * parents,
-        }
+def find_candidates(evidence: Evidence) -> Candidates:
+    """All candidates of a batch with their features."""
+    groups = evidence.knowledge.groups
+    proposals = [signal.propose(evidence) for signal in ordered(groups)]
+    parts = [keys for keys in proposals if keys is not None]
+    pairs = Pairs.union(parts, len(evidence), evidence.width)
+    return Candidates(pairs, Features(evidence, pairs).matrix(groups))
 
 
-class _Words:
-    """What the words of a batch say, before and after candidates are chosen."""
-
-    def __init__(self, maker: FeatureMaker, signals: Signals, has: csr_matrix[Any]) -> None:
-        self._maker = maker
-        self._counts = signals.counts
-        self._has = has
-        self.spoken: csr_matrix[Any] = self._spoken()
-
-    def _spoken(self) -> csr_matrix[Any]:
-        weighted = self._has.copy()
-        weighted.data = self._maker.terms.idf[weighted.indices]
-        totals = np.maximum(np.asarray(weighted.sum(1)).ravel(), 1e-9)
-        weighted.data /= np.repeat(totals, np.diff(weighted.indptr)).astype(np.float32)
-        spoken: csr_matrix[Any] = (weighted @ self._maker.statistics.speaking).tocsr()
-        return spoken
-
-    def features(self, pairs: Pairs) -> dict[str, Values]:
-        statistics = self._maker.statistics
-        weighted = self._maker.terms.weighted(self._counts, pairs=False)
-        described = pairs.entries((weighted @ statistics.describing).tocsr())
-        spoken = pairs.entries(self.spoken)
-        evidence = pairs.entries((self._has @ statistics.evidence).tocsr())
-        return {
-            "described": described,
-            "described_rank": pairs.ranks(described),
-            "spoken": spoken,
-            "spoken_rank": pairs.ranks(spoken),
-            "spoken_most": self._most(pairs),
-            "word_evidence": evidence,
-            "word_evidence_rank": pairs.ranks(evidence),
-        }
-
-    def _most(self, pairs: Pairs) -> Floats:
-        """What the one word says that speaks most for a candidate."""
-        speaking, has = self._maker.statistics.speaking, self._has
-        found = np.zeros(len(pairs), dtype=np.float32)
-        lengths = np.diff(speaking.indptr)
-        for first in range(0, pairs.count, _CHUNK):
-            part = has[first : first + _CHUNK]
-            documents = np.repeat(np.arange(part.shape[0]), np.diff(part.indptr)) + first
-            counts = lengths[part.indices]
-            ends = np.cumsum(counts)
-            inside = np.arange(ends[-1] if len(ends) else 0)
-            inside += np.repeat(speaking.indptr[part.indices] - (ends - counts), counts)
-            keys = np.repeat(documents, counts) * pairs.width + speaking.indices[inside]
-            span = slice(pairs.starts[first], pairs.starts[min(first + _CHUNK, pairs.count)])
-            mine = pairs.keys[span]
-            if len(mine) == 0 or len(keys) == 0:
-                continue
-            places = np.minimum(np.searchsorted(mine, keys), len(mine) - 1)
-            hits = mine[places] == keys
-            np.maximum.at(found[span], places[hits], speaking.data[inside][hits])
-        return found
+def remaining(neighbours: Neighbours, is_held_out: np.ndarray) -> Neighbours:
+    """The nearest neighbours that are not held out, ranks closed up."""
+    there = neighbours.rows != NO_NEIGHBOUR
+    known = there & (neighbours.rows < len(is_held_out))
+    gone = ~known | is_held_out[np.where(known, neighbours.rows, 0)]
+    order = np.argsort(gone, axis=1, kind="stable")
+    rows = np.take_along_axis(np.where(gone, NO_NEIGHBOUR, neighbours.rows), order, 1)
+    scores = np.take_along_axis(np.where(gone, 0, neighbours.scores), order, 1)
+    kept = Neighbours(
+        neighbours.ids,
+        rows,
+        scores.astype(np.float32),
+        neighbours.own_scores,
+        neighbours.fingerprint,
+    )
+    return kept.nearest(RERANK_DEPTH)
 
 
-def _votes(pairs: Pairs, votes: Votes) -> dict[str, Values]:
-    found = {
-        name: pairs.values(votes.keys, values, NEVER if name == "first" else 0.0)
-        for name, values in votes.values.items()
-    }
-    found["vote_rank"] = pairs.ranks(found["close4"])
-    return found
+def check_groups(folder: Path, groups: Iterable[str]) -> None:
+    """Raise ModelMismatchError if a signal of a model is not installed."""
+    for name in groups:
+        if name not in SIGNALS:
+            raise ModelMismatchError(
+                f"{folder}: the reranker uses the signal {name!r}, which is not installed; "
+                "install its package or train the reranker again"
+            )
 
 
-def _first_guess(found: dict[str, Values]) -> Values:
-    """A score good enough to tell which candidates lead."""
-    if "margin" in found:
-        return 0.7 / (1 + np.exp(-3 * found["margin"])) + 0.3 * found["close4"]
-    in_title = np.where(found["title"] > 0, np.maximum(found["named_rate"], 0), 0)
-    return 0.5 * found["close4"] + 0.5 * in_title
-
-
-def _product(pairs: Pairs, leading: csr_matrix[Any], matrix: csr_matrix[Any]) -> Floats:
-    """The entries of the product for the pairs, some documents at a time."""
-    parts = []
-    for first in range(0, pairs.count, _CHUNK):
-        last = min(first + _CHUNK, pairs.count)
-        span = slice(pairs.starts[first], pairs.starts[last])
-        part = Pairs(pairs.keys[span] - first * pairs.width, last - first, pairs.width)
-        parts.append(part.entries((leading[first:last] @ matrix).tocsr()))
-    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.float32)
+def _owner(feature: str) -> Signal:
+    return next(signal for signal in SIGNALS if feature in signal.features)

@@ -1,4 +1,4 @@
-"""From a collection to a reranker in its folder, and whether it pays."""
+"""Training a reranker, comparing it with votes, and saving it."""
 
 from __future__ import annotations
 
@@ -12,38 +12,36 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from labelkin.atomic import atomic_file
 from labelkin.autoencoder.model import LabelModel
 from labelkin.corpus.document import Document
-from labelkin.exceptions import CollectionBusyError, MissingExtraError, ModelNotFoundError
+from labelkin.exceptions import MissingExtraError, ModelNotFoundError
 from labelkin.neighbours.search import NeighbourSearch
 from labelkin.rerank.calibration import reliability
-from labelkin.rerank.card import reranker_card
-from labelkin.rerank.features import feature_names
-from labelkin.rerank.learning import Learned, Learner
-from labelkin.rerank.lesson import Lesson
-from labelkin.rerank.model import RerankInfo, save_reranker
-from labelkin.rerank.open import DECODING, reranker_folder
+from labelkin.rerank.labelled_candidates import LabelledCandidates
+from labelkin.rerank.labelled_texts import Progress
+from labelkin.rerank.model import RERANK_NAME, RerankInfo, save_reranker
 from labelkin.rerank.pairs import Floats
 from labelkin.rerank.ranker import check_lightgbm
-from labelkin.rerank.reading import Progress
-from labelkin.rerank.reliability import draw_reliability
-from labelkin.rerank.settings import LearningSettings
-from labelkin.scoring.label_ae import LabelAe, model_folder
-from labelkin.store.collection import Collection
+from labelkin.rerank.settings import RerankTrainingSettings
+from labelkin.rerank.signals import feature_names
+from labelkin.rerank.training import RerankTrainer, TrainedReranker
 from labelkin.store.held_out import HeldOut, HeldOutRule
-from labelkin.store.locks import FileLock
+from labelkin.store.models import Models, training_lock
+from labelkin.store.snapshot import Views
 
 logger = logging.getLogger(__name__)
 
+# The votes that need no training, from the same neighbours.
 _VOTES = "majority20"
 
 
 @dataclass(frozen=True)
-class LearningReport:
-    """What was learned, and how good it is on documents kept aside.
+class RerankReport:
+    """What was trained, and how good it is on held-out documents.
 
-    `score` is MiF at `threshold`, the best for them; `votes` is that of equal
-    votes at their own best threshold, 0 where votes are no feature.
+    `score` is MiF at `threshold`, the best for them; `votes` is MiF of equal votes
+    at their own best threshold, 0 if votes are no feature.
     """
 
     info: RerankInfo
@@ -53,64 +51,61 @@ class LearningReport:
     threshold: float
 
 
-def check_learning() -> None:
-    """Raise where an extra is missing, before anything expensive is done."""
+def check_rerank_training() -> None:
+    """Raise MissingExtraError if an extra is missing, before anything expensive is done."""
     check_lightgbm()
     if importlib.util.find_spec("sklearn") is None:
         raise MissingExtraError("the reranker needs scikit-learn: pip install 'labelkin[rerank]'")
 
 
 def fit_reranker(
-    collection: Collection,
+    views: Views,
+    models: Models,
     search: NeighbourSearch,
-    settings: LearningSettings,
+    settings: RerankTrainingSettings,
     documents: Sequence[Document] = (),
     held_out: HeldOut | None = None,
     progress: Progress | None = None,
-) -> LearningReport:
+) -> RerankReport:
     """Train a reranker and make it the model of the collection.
 
     `held_out` is what the label autoencoder was trained without; by default the
-    documents are chosen here, among those that it has not seen if it can tell.
+    documents are chosen here, among those that it has not seen if that is recorded.
     """
-    folder = reranker_folder(collection)
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder / ".training.lock")
-    with lock:
-        if not lock.take():
-            raise CollectionBusyError(f"{folder}: another process is training")
-        given = _unknown(collection, documents)
-        unseen = _unseen_by_label_ae(collection, settings.seed)
+    snapshot = views.snapshot
+    folder = models.folder / RERANK_NAME
+    with training_lock(folder):
+        known = snapshot.rows_of([document.id for document in documents])
+        if known:
+            logger.warning(
+                "skipping %s documents to train on: in the collection itself", len(known)
+            )
+        given = [one for one in documents if one.labels and one.id not in known]
+        unseen = _unseen_by_autoencoder(models, settings.seed)
         if held_out is None:
-            held_out = settings.held_out(collection, len(given), unseen)
-        label_ae = None
-        if unseen is not None and held_out.rule.bound <= unseen.bound:
-            label_ae = LabelAe(collection, DECODING)
-        learner = Learner(
-            collection, search, settings, held_out, label_ae=label_ae, progress=progress
+            held_out = settings.held_out(snapshot, len(given), unseen)
+        trainer = RerankTrainer(
+            views,
+            models,
+            search,
+            settings,
+            held_out,
+            has_autoencoder=unseen is not None and held_out.rule.bound <= unseen.bound,
+            progress=progress,
         )
-        learned = learner.learn(given)
+        trained = trainer.train(given)
         draw_reliability(
-            reliability(learned.scores, learned.held_out.right), folder / "reliability.png"
+            reliability(trained.scores, trained.held_out.right), folder / "reliability.png"
         )
-        report = _report(learned, folder)
-        save_reranker(folder, learned.info, learned.parts, reranker_card(report))
+        report = _report(trained, folder)
+        save_reranker(folder, trained.info, trained.parts, reranker_card(report))
     return report
 
 
-def _unknown(collection: Collection, documents: Sequence[Document]) -> list[Document]:
-    """Those with labels that no statistic has seen: a document of the collection is counted."""
-    known = collection.rows_of([document.id for document in documents])
-    if known:
-        logger.warning("%s documents to learn from are in the collection; left out", len(known))
-    return [one for one in documents if one.labels and one.id not in known]
-
-
-def _unseen_by_label_ae(collection: Collection, seed: int) -> HeldOutRule | None:
+def _unseen_by_autoencoder(models: Models, seed: int) -> HeldOutRule | None:
     """The documents that the label autoencoder was trained without; None if it cannot be used."""
-    folder = model_folder(collection)
     try:
-        recorded = LabelModel(folder).info.data.get("left_out")
+        recorded = models.get(LabelModel).info.data.get("left_out")
     except ModelNotFoundError:
         return None
     rule = HeldOutRule.from_json(recorded)
@@ -124,33 +119,71 @@ def _unseen_by_label_ae(collection: Collection, seed: int) -> HeldOutRule | None
     logger.warning(
         "%s: the reranker is trained without the label autoencoder, because %s; "
         "`labelkin train` trains both",
-        folder,
+        models.folder / LabelModel.folder_name,
         reason,
     )
     return None
 
 
-def _report(learned: Learned, folder: Path) -> LearningReport:
-    lesson = learned.held_out
-    score, threshold = best_threshold(lesson, learned.scores)
-    # The votes that need no learning, from the same neighbours.
-    names = feature_names(learned.info.groups)
+def _report(trained: TrainedReranker, folder: Path) -> RerankReport:
+    held_out = trained.held_out
+    score, threshold = best_threshold(held_out, trained.scores)
+    names = feature_names(trained.info.groups)
     votes = 0.0
     if _VOTES in names:
-        votes, _ = best_threshold(lesson, lesson.features[:, names.index(_VOTES)])
-    return LearningReport(learned.info, folder, score, votes, threshold)
+        votes, _ = best_threshold(held_out, held_out.features[:, names.index(_VOTES)])
+    return RerankReport(trained.info, folder, score, votes, threshold)
 
 
-def best_threshold(lesson: Lesson, scores: Floats) -> tuple[float, float]:
-    """The highest MiF that a single threshold brings, and that threshold."""
+def best_threshold(candidates: LabelledCandidates, scores: Floats) -> tuple[float, float]:
+    """The highest MiF that a single threshold gives, and that threshold."""
     order = np.argsort(-scores, kind="stable")
-    right = np.cumsum(lesson.right[order])
+    right = np.cumsum(candidates.right[order])
     given = np.arange(1, len(order) + 1)
-    values: npt.NDArray[np.float64] = 2 * right / (given + lesson.gold.sum())
+    values: npt.NDArray[np.float64] = 2 * right / (given + candidates.gold.sum())
     if len(values) == 0:
         return 0.0, 0.5
     # A threshold lets all equal scores pass, or none.
-    ordered = scores[order]
-    values[:-1][ordered[:-1] == ordered[1:]] = 0
+    descending = scores[order]
+    values[:-1][descending[:-1] == descending[1:]] = 0
     best = int(np.argmax(values))
-    return float(values[best]), math.floor(float(ordered[best]) * 1000) / 1000
+    return float(values[best]), math.floor(float(descending[best]) * 1000) / 1000
+
+
+def reranker_card(report: RerankReport) -> str:
+    """The model card: what the reranker is, and how good, in Markdown."""
+    info, training = report.info, report.info.training
+    versions = ", ".join(f"{name} {version}" for name, version in info.versions.items())
+    return f"""# Reranker
+
+Gradient-boosted trees over {len(info.groups)} signals ({", ".join(info.groups)}), with calibrated
+scores. Made by `labelkin train` with {versions}.
+
+- Statistics over {training["documents"]:,} documents; trained on {training["held_out"]:,} that were
+  held out of them and on {training["given"]:,} given documents.
+- {training["candidate_recall"]:.1%} of their headings are among the candidates.
+- On {info.calibration.documents:,} held-out documents that the trees were not trained on: MiF
+  {report.score:.4f} at a threshold of {report.threshold}, {report.votes:.4f} of plain votes;
+  expected calibration error {info.calibration.error:.4f} (`reliability.png`).
+- {training["seconds"]:,.0f} s.
+"""
+
+
+def draw_reliability(table: Sequence[tuple[float, float, int]], path: Path) -> bool:
+    """Draw mean score against the share that was right; False if matplotlib is missing."""
+    try:
+        from matplotlib.figure import Figure
+    except ModuleNotFoundError:
+        return False
+    figure = Figure(figsize=(5, 5), layout="constrained")
+    axes = figure.subplots()
+    axes.plot([0, 1], [0, 1], color="0.7", linestyle="--", label="perfectly calibrated")
+    means, shares = [row[0] for row in table], [row[1] for row in table]
+    axes.plot(means, shares, marker="o", color="#0072B2", label="headings of held-out documents")
+    for mean, share, count in table:
+        axes.annotate(f"{count:,}", (mean, share), (6, -10), textcoords="offset points", size=8)
+    axes.set(xlabel="score", ylabel="share that is right", xlim=(0, 1), ylim=(0, 1))
+    axes.legend(loc="upper left")
+    with atomic_file(path) as file:
+        figure.savefig(file, format="png", dpi=120)
+    return True

@@ -1,13 +1,14 @@
-"""What the vocabulary alone tells of its headings: the words of their names, what is broader."""
+"""Facts about headings from the vocabulary alone: words of their names, and the hierarchy."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from labelkin.corpus.document import Document
+from labelkin.memo import Memo
 from labelkin.represent.stems import Stems
 from labelkin.rerank.matrices import resized
 from labelkin.rerank.pairs import Floats
@@ -17,7 +18,7 @@ from labelkin.vocab.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-# What a word of a name weighs that no document has.
+# The weight of a word in a name that no document contains.
 _UNKNOWN_WORD = 10.0
 
 
@@ -27,16 +28,27 @@ class Headings:
 
     `names` (columns × terms) weighs the words of preferred names, `weights` is
     the weight of each whole name, `words` its number of words; `broader`
-    (columns × columns) has 1 where the second is right above the first.
+    (columns × columns) has 1 where the second is directly above the first.
     """
 
     names: csr_matrix[Any]
     weights: Floats
     words: Floats
     broader: csr_matrix[Any]
+    derived: Memo = field(default_factory=Memo, metadata={"saved": False})
+
+    @property
+    def by_term(self) -> csr_matrix[Any]:
+        """`names` as terms × columns."""
+        return self.derived.get("by term", lambda: self.names.T.tocsr())
+
+    @property
+    def narrower(self) -> csr_matrix[Any]:
+        """`broader` transposed."""
+        return self.derived.get("narrower", lambda: self.broader.T.tocsr())
 
     def widened(self, width: int) -> Headings:
-        """For a vocabulary that has grown since: nothing is known of the new columns."""
+        """The same for a larger vocabulary; the new columns are empty."""
         more = width - len(self.weights)
         if more <= 0:
             return self
@@ -54,18 +66,16 @@ def describe_headings(vocabulary: Vocabulary, terms: TermColumns, language: str)
 
     width = len(vocabulary)
     named = [Document("", concept.name(language), language=language) for concept in vocabulary]
-    rows, columns = [], []
+    rows: list[int] = []
+    columns: list[int] = []
     unknown = np.zeros(width, dtype=np.float32)
     words = np.zeros(width, dtype=np.float32)
     for number, stems in enumerate(Stems().extract(named)):
-        for word in set(stems):
-            column = terms.column(word)
-            words[number] += 1
-            if column is None:
-                unknown[number] += _UNKNOWN_WORD
-            else:
-                rows.append(number)
-                columns.append(column)
+        known = terms.columns(sorted(set(stems)))
+        words[number] = len(known)
+        unknown[number] = _UNKNOWN_WORD * np.count_nonzero(known < 0)
+        columns += known[known >= 0].tolist()
+        rows += [number] * int(np.count_nonzero(known >= 0))
     weights = terms.idf[columns] if columns else np.zeros(0, dtype=np.float32)
     names = csr_matrix((weights, (rows, columns)), shape=(width, len(terms)))
     whole = np.bincount(rows, weights, width).astype(np.float32) + unknown

@@ -1,9 +1,9 @@
-"""Values made of arrays and sparse matrices, as plain arrays and back."""
+"""Sparse matrices, and saving dataclasses of them as plain arrays."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import Field, fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -18,23 +18,23 @@ Made = TypeVar("Made")
 
 def to_arrays(value: Any) -> dict[str, npt.NDArray[Any]]:
     """The fields of a dataclass of numbers, arrays and sparse matrices, as plain arrays."""
-    found: dict[str, npt.NDArray[Any]] = {}
-    for field in fields(value):
+    arrays: dict[str, npt.NDArray[Any]] = {}
+    for field in _saved(value):
         part = getattr(value, field.name)
         if hasattr(part, "indptr"):
             for name in _PARTS:
-                found[f"{field.name}.{name}"] = np.asarray(getattr(part, name))
+                arrays[f"{field.name}.{name}"] = np.asarray(getattr(part, name))
         else:
-            found[field.name] = np.asarray(part)
-    return found
+            arrays[field.name] = np.asarray(part)
+    return arrays
 
 
 def from_arrays(kind: type[Made], arrays: Mapping[str, npt.NDArray[Any]]) -> Made:
-    """What `to_arrays` gave, as a value of its kind again."""
+    """The inverse of `to_arrays`."""
     from scipy.sparse import csr_matrix
 
     values: dict[str, Any] = {}
-    for field in fields(kind):  # type: ignore[arg-type]
+    for field in _saved(kind):
         if field.name in arrays:
             array = arrays[field.name]
             values[field.name] = array.item() if array.ndim == 0 else array
@@ -44,8 +44,19 @@ def from_arrays(kind: type[Made], arrays: Mapping[str, npt.NDArray[Any]]) -> Mad
     return kind(**values)
 
 
+def _saved(value: Any) -> list[Field[Any]]:
+    return [one for one in fields(value) if one.metadata.get("saved", True)]
+
+
+def indicator(matrix: csr_matrix[Any]) -> csr_matrix[Any]:
+    """1 for each entry of a matrix."""
+    ones = matrix.copy()
+    ones.data = np.ones(len(ones.data), dtype=np.float32)
+    return ones
+
+
 def resized(matrix: csr_matrix[Any], rows: int, width: int) -> csr_matrix[Any]:
-    """The same entries with more room."""
+    """The same entries in a larger matrix."""
     from scipy.sparse import csr_matrix
 
     starts = np.pad(matrix.indptr, (0, rows - matrix.shape[0]), mode="edge")

@@ -1,99 +1,75 @@
-"""The method `rerank`: candidates from all scorers, one calibrated score each, with its reasons."""
+"""The method `rerank`: candidates from all signals, one calibrated score each."""
 
 from __future__ import annotations
 
-from copy import copy
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from labelkin.neighbours.neighbours import NOBODY
+from labelkin.autoencoder.model import LabelModel
+from labelkin.exceptions import ModelMismatchError
 from labelkin.rerank.calibration import expected_f_counts
-from labelkin.rerank.features import GROUPS, Candidates, FeatureMaker, feature_names
-from labelkin.rerank.model import RerankModel
+from labelkin.rerank.features import Candidates, Evidence, find_candidates
+from labelkin.rerank.model import RERANK_NAME, RerankModel, reranker_info
 from labelkin.rerank.pairs import Floats, Pairs
-from labelkin.rerank.reading import TextReader
-from labelkin.rerank.signals import make_signals
+from labelkin.rerank.ranker import check_lightgbm
+from labelkin.rerank.signals import ordered
 from labelkin.scoring.cut import cut
-from labelkin.scoring.knn import Knn
-from labelkin.scoring.label_ae import LabelAe
-from labelkin.scoring.mention_search import MentionSearch
-from labelkin.scoring.policy import policy_for
+from labelkin.scoring.knn import carried
+from labelkin.scoring.method import Method
+from labelkin.scoring.policy import LabelPolicy
 from labelkin.scoring.queries import Queries
 from labelkin.scoring.ranking import Ranking
-from labelkin.scoring.settings import RERANK_DEPTH, RerankSettings
-from labelkin.scoring.suggestion import CARRIED, NAMED, Band, Signal, Suggestion
-from labelkin.store.collection import Collection
+from labelkin.scoring.settings import RERANK_DEPTH, Settings
+from labelkin.scoring.suggestion import Band, SignalWeight, Suggestion
+from labelkin.store.models import Model, Models
 
 # Candidates with a lower score are not ranked at all.
 _FLOOR = 0.01
 _BATCH = 500
-# What the groups of features are called where reasons are given.
-SIGNAL_NAMES = {
-    "votes": CARRIED,
-    "named": NAMED,
-    "naming rate": NAMED,
-    "words": "words of the text",
-    "related": "other headings",
-    "hierarchy": "other headings",
-    "autoencoder": "label autoencoder",
-    "linear": "linear classifier",
-    "frequency": "frequency",
-    "document": "frequency",
-}
-# What speaks for a candidate before anything is known of it.
-_BEGINNING = "any candidate"
+# The part of a score that every candidate has.
+_BASE = "any candidate"
 
 
-class Rerank:
-    """Scores candidates with trees over all signals, for one state of a collection."""
+class Rerank(Method):
+    """Scores candidates with trees over the features of all signals."""
 
-    def __init__(
-        self,
-        collection: Collection,
-        settings: RerankSettings,
-        model: RerankModel,
-        knn: Knn,
-        label_ae: LabelAe | None = None,
-    ) -> None:
-        self.settings = settings
-        self.model = model
-        self._collection = collection
-        self._knn = knn
-        self._label_ae = label_ae
-        # Features are made as they were learned from, whatever may be suggested in the end.
-        self._policy = policy_for(collection, (), ())
-        self._reader = TextReader(collection, self._policy)
-        self._mentions = MentionSearch(collection, knn.policy)
-        width = collection.generation().next_column
-        self._maker = FeatureMaker(
-            model.statistics.widened(width),
-            model.headings.widened(width),
-            model.terms,
-            model.info.groups,
-        )
-        self._label_order = collection.label_order()
-        # The last batch, since whoever ranks one asks for its reasons next.
-        self._last: tuple[Queries, Candidates] | None = None
+    name = "rerank"
+    about = "combines all of these and more"
 
-    def changed(self, settings: RerankSettings) -> Rerank:
-        """The same with another cut; what may be suggested stays as it was."""
-        other = copy(self)
-        other.settings = settings
-        return other
+    def required_models(self) -> tuple[type[Model], ...]:
+        """The reranker; its model says whether the label autoencoder is needed too."""
+        return (RerankModel,)
 
-    def rank(self, queries: Queries) -> Ranking:
-        """All candidates that are not hopeless, best first."""
+    def models_checksum(self, models: Models) -> str:
+        """The label autoencoder counts too, if its scores are a signal."""
+        checksum = super().models_checksum(models)
+        if "autoencoder" in reranker_info(models.folder / RERANK_NAME).groups:
+            checksum += f" {models.checksum(LabelModel)}"
+        return checksum
+
+    def check_installed(self) -> None:
+        """The trees need LightGBM."""
+        check_lightgbm()
+
+    def depth(self, settings: Settings) -> int:  # noqa: ARG002
+        """Always the same number: the trees were trained with it."""
+        return RERANK_DEPTH
+
+    def rank(self, queries: Queries, settings: Settings) -> Ranking:
+        """All candidates above a low floor, best first."""
+        model = _model(queries)
+        label_order = queries.snapshot.label_order()
         parts = []
-        for start in range(0, len(queries), _BATCH):
-            part = queries if len(queries) <= _BATCH else queries[start : start + _BATCH]
-            candidates = self._candidates(part)
+        for part in _parts(queries):
+            candidates = _candidates(part, settings)
             pairs = candidates.pairs
-            raw = self.model.ranker.scores(candidates.features)
-            scores = self.model.info.calibration.scores(raw)
-            order = np.lexsort((self._label_order[pairs.columns], -raw, pairs.documents))
+            raw = model.ranker.scores(candidates.features)
+            scores = model.info.calibration.scores(raw)
+            order = np.lexsort((label_order[pairs.columns], -raw, pairs.documents))
             order = order[scores[order] >= _FLOOR]
             parts.append(
                 Ranking.from_pairs(
@@ -102,108 +78,167 @@ class Rerank:
             )
         return Ranking.joined(parts) if parts else Ranking.from_lists([])
 
-    def cut(self, queries: Queries, ranking: Ranking) -> Ranking:  # noqa: ARG002 - see Method
+    def cut(self, queries: Queries, ranking: Ranking, settings: Settings) -> Ranking:
         """As many headings as maximise the expected F, or those above the threshold."""
-        settings = self.settings
         counts = None
-        if settings.count == "expected-f":
-            counts = expected_f_counts(
-                ranking.scores, ranking.starts, self.model.info.calibration.missed
+        if settings.rerank.count == "expected-f":
+            missed = _model(queries).info.calibration.missed
+            counts = expected_f_counts(ranking.scores, ranking.starts, missed)
+        return cut(ranking, counts, settings.rerank.threshold or None, settings.limit or None)
+
+    def explain(
+        self,
+        queries: Queries,
+        given: Ranking,
+        settings: Settings,
+        *,
+        signals: bool = False,
+    ) -> list[list[Suggestion]]:
+        """The given headings with neighbours, names and band; with `signals`, their weights."""
+        suggestions: list[list[Suggestion]] = []
+        band = self.bands(queries, settings)
+        voting = replace(settings.knn, k=RERANK_DEPTH)
+        start = 0
+        for part in _parts(queries):
+            given_here = given.part(slice(start, start + len(part)))
+            start += len(part)
+            voted = carried(part, given_here, voting, settings)
+            for place, of_document in enumerate(voted):
+                columns = given_here[place][0]
+                namings = part.namings(place) if len(columns) else {}
+                weights: Sequence[tuple[SignalWeight, ...]] = [()] * len(columns)
+                if signals:
+                    weights = _weights(part, settings, place, columns)
+                suggestions.append(
+                    [
+                        replace(
+                            suggestion,
+                            named=namings.get(column, ()),
+                            signals=of_heading,
+                            band=band(suggestion.score),
+                        )
+                        for suggestion, column, of_heading in zip(
+                            of_document, columns.tolist(), weights, strict=True
+                        )
+                    ]
+                )
+        return suggestions
+
+    def bands(self, queries: Queries, settings: Settings) -> Callable[[float], Band]:
+        """Whether a score is high enough to accept a heading without review, or to show it."""
+        calibration = _model(queries).info.calibration
+        accept = calibration.threshold(settings.rerank.accept)
+        review = calibration.threshold(settings.rerank.review)
+
+        def band(score: float) -> Band:
+            if score >= accept:
+                return "accept"
+            return "review" if score >= review else "hidden"
+
+        return band
+
+    def threshold(self, settings: Settings) -> float:
+        """The smallest calibrated score."""
+        return settings.rerank.threshold
+
+    def with_threshold(self, settings: Settings, threshold: float) -> Settings:
+        """The settings with another threshold, and without a count."""
+        return replace(settings, rerank=replace(settings.rerank, count=None, threshold=threshold))
+
+    def sweep(
+        self,
+        settings: Settings,
+        ks: Sequence[int],  # noqa: ARG002
+        thresholds: Sequence[float],
+    ) -> Iterator[list[Settings]]:
+        """The expected F and the threshold."""
+        base = settings.rerank
+        by_threshold = (replace(base, count=None, threshold=threshold) for threshold in thresholds)
+        by_count = replace(base, count="expected-f", threshold=0.0)
+        tried = dict.fromkeys((by_count, *by_threshold, base))
+        yield [replace(settings, rerank=one) for one in tried]
+
+    def swept(self, settings: Settings) -> dict[str, Any]:
+        """The cut."""
+        cutting = settings.rerank
+        return {"count": cutting.count or "none", "threshold": cutting.threshold}
+
+
+def _model(queries: Queries) -> RerankModel:
+    """The reranker, if it was trained on this collection."""
+    model = queries.model(RerankModel)
+    state = model.info.state
+
+    def checked() -> bool:
+        if not queries.snapshot.knows(state["generation"], state["token"]):
+            raise ModelMismatchError(
+                f"{model.folder}: trained on another collection, or on a later state of this one; "
+                "run `labelkin train`"
             )
-        return cut(ranking, counts, settings.threshold or None, settings.limit or None)
+        if "autoencoder" in model.info.groups:
+            queries.model(LabelModel)
+        return True
 
-    def suggestions(self, queries: Queries, given: Ranking) -> list[list[Suggestion]]:
-        """The given headings with what speaks for them, and whether they can be accepted."""
-        if len(queries) > _BATCH:
-            parts = (slice(n, n + _BATCH) for n in range(0, len(queries), _BATCH))
-            return [
-                one for part in parts for one in self.suggestions(queries[part], given.part(part))
-            ]
-        found: list[list[Suggestion]] = []
-        heard = self._knn.changed(replace(self._knn.settings, k=RERANK_DEPTH))
-        voted = heard.suggestions(queries, given)
-        candidates = self._candidates(queries)
-        for place, suggestions in enumerate(voted):
-            columns = given[place][0]
-            namings = self._mentions.namings(queries.documents[place]) if len(columns) else {}
-            signals = self._signals(candidates, place, columns)
-            found.append(
-                [
-                    replace(
-                        suggestion,
-                        named=namings.get(column, ()),
-                        signals=reasons,
-                        band=self.band(suggestion.score),
-                    )
-                    for suggestion, column, reasons in zip(
-                        suggestions, columns.tolist(), signals, strict=True
-                    )
-                ]
-            )
-        return found
-
-    def band(self, score: float) -> Band:
-        """Whether a score is high enough to accept a heading unseen, or to show it."""
-        calibration = self.model.info.calibration
-        if score >= calibration.threshold(self.settings.accept):
-            return "accept"
-        return "review" if score >= calibration.threshold(self.settings.review) else "hidden"
-
-    def _signals(
-        self, candidates: Candidates, place: int, columns: npt.NDArray[np.int32]
-    ) -> list[tuple[Signal, ...]]:
-        """For each heading of a document what each group of features adds to its log odds."""
-        if len(columns) == 0:
-            return []
-        pairs = candidates.pairs
-        lines = np.searchsorted(pairs.keys, place * pairs.width + columns.astype(np.int64))
-        contributions = self.model.ranker.contributions(candidates.features[lines])
-        names = [SIGNAL_NAMES[group] for group in _groups_of(self.model.info.groups)]
-        names.append(_BEGINNING)
-        found = []
-        for line in contributions:
-            sums: dict[str, float] = {}
-            for name, value in zip(names, line.tolist(), strict=True):
-                sums[name] = sums.get(name, 0.0) + value
-            ordered = sorted(sums.items(), key=lambda item: -item[1])
-            found.append(tuple(Signal(name, value) for name, value in ordered))
-        return found
-
-    def _candidates(self, queries: Queries) -> Candidates:
-        if self._last is not None and self._last[0] is queries:
-            return self._last[1]
-        model, maker = self.model, self._maker
-        near = queries.neighbours
-        known = near.rows < self._knn.label_sets.rows
-        if not known.all():
-            near = replace(near, rows=np.where(known, near.rows, NOBODY))
-        counts = model.terms.counts(self._reader.stems(queries.documents))
-        signals = make_signals(
-            near,
-            counts,
-            self._reader.mentions(queries.documents),
-            width=maker.statistics.width,
-            label_sets=self._knn.label_sets,
-            policy=self._policy,
-            terms=model.terms,
-            label_ae=self._label_ae,
-            linear=model.linear,
-        )
-        candidates = _allowed(maker.make(signals), self._knn)
-        self._last = (queries, candidates)
-        return candidates
+    queries.views.get(("reranker", model.checksum), checked)
+    return model
 
 
-def _allowed(candidates: Candidates, knn: Knn) -> Candidates:
+def _parts(queries: Queries) -> list[Queries]:
+    """The queries in batches; always the same objects, which keep what they have computed."""
+    if len(queries) <= _BATCH:
+        return [queries] if len(queries) else []
+    # Search once: the parts share the neighbours.
+    queries.neighbours(RERANK_DEPTH)
+    return queries.once(
+        "parts",
+        lambda: [
+            queries.part(slice(start, start + _BATCH)) for start in range(0, len(queries), _BATCH)
+        ],
+    )
+
+
+def _candidates(queries: Queries, settings: Settings) -> Candidates:
+    """The candidates that may be suggested.
+
+    Features are computed as in training, before the policy is applied.
+    """
+    width = queries.snapshot.generation().next_column
+
+    def computed() -> Candidates:
+        return find_candidates(Evidence(queries, _model(queries).knowledge_for(width)))
+
+    candidates = queries.once("candidates", computed)
+    return _allowed(candidates, queries.policy(settings.include, settings.exclude))
+
+
+def _allowed(candidates: Candidates, policy: LabelPolicy | None) -> Candidates:
     """Without headings that may not be suggested."""
-    if knn.policy is None:
+    if policy is None:
         return candidates
     pairs = candidates.pairs
-    kept = knn.policy.target[pairs.columns] == pairs.columns
+    kept = policy.target[pairs.columns] == pairs.columns
     features: Floats = candidates.features[kept]
     return Candidates(Pairs(pairs.keys[kept], pairs.count, pairs.width), features)
 
 
-def _groups_of(groups: Any) -> list[str]:
-    """The group of each feature, in the order of the matrix."""
-    return [group for group in GROUPS if group in groups for _ in feature_names([group])]
+def _weights(
+    queries: Queries, settings: Settings, place: int, columns: npt.NDArray[np.int32]
+) -> list[tuple[SignalWeight, ...]]:
+    """For each heading of a document what each kind of signal adds to its log odds."""
+    if len(columns) == 0:
+        return []
+    model = _model(queries)
+    candidates = _candidates(queries, settings)
+    pairs = candidates.pairs
+    lines = np.searchsorted(pairs.keys, place * pairs.width + columns.astype(np.int64))
+    contributions = model.ranker.contributions(candidates.features[lines])
+    names = [signal.reason for signal in ordered(model.info.groups) for _ in signal.features]
+    names.append(_BASE)
+    weights = []
+    for line in contributions:
+        sums: dict[str, float] = {}
+        for name, value in zip(names, line.tolist(), strict=True):
+            sums[name] = sums.get(name, 0.0) + value
+        by_weight = sorted(sums.items(), key=lambda item: -item[1])
+        weights.append(tuple(SignalWeight(name, value) for name, value in by_weight))
+    return weights

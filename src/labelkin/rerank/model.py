@@ -1,16 +1,16 @@
 """A trained reranker on disk.
 
     rerank/
-      model.json          features, calibration, what it was learned from, the files beside it
+      model.json          features, calibration, what it was trained on, the files beside it
       ranker-….txt        LightGBM's trees
-      statistics-….npz    what labelled documents tell of headings
-      terms-….txt         the terms that these are about, one a line
-      linear-….npz        the linear scorer, where there is one
+      statistics-….npz    statistics of headings over labelled documents
+      terms-….txt         the terms of the statistics, one per line
+      NAME-….npz          what the signal NAME has fitted, if it fits anything
       README.md           the model card
       reliability.png     scores against the share that was right
 
-`model.json` is written last and names the other files by their digests: a
-folder holds one whole model, the old one or the new one.
+`model.json` is written last and names the other files by their checksums: a
+folder holds one complete model, the old one or the new one.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Mapping
+import re
+import zipfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -34,37 +35,37 @@ from labelkin.exceptions import (
     ModelMismatchError,
     ModelNotFoundError,
 )
+from labelkin.memo import Memo
 from labelkin.rerank.calibration import Calibration
-from labelkin.rerank.features import feature_names
+from labelkin.rerank.features import Knowledge, check_groups
 from labelkin.rerank.headings import Headings
-from labelkin.rerank.linear import LinearScorer
 from labelkin.rerank.matrices import from_arrays, to_arrays
 from labelkin.rerank.ranker import Ranker
+from labelkin.rerank.signals import SIGNALS, feature_names
 from labelkin.rerank.statistics import LabelStatistics
 from labelkin.rerank.term_columns import TermColumns
+from labelkin.store.models import DESCRIPTION
 
 RERANK_NAME = "rerank"
 FORMAT_VERSION = 1
-DESCRIPTION = "model.json"
 _FILES = ("ranker", "terms", "statistics")
+_PART = re.compile(r"\w+-[0-9a-f]{16}\.(txt|npz)")
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
 class RerankParts:
-    """Everything that a reranker is made of."""
+    """Everything that a reranker consists of; `words` are the terms of its columns."""
 
     ranker: Ranker
-    terms: TermColumns
-    statistics: LabelStatistics
-    headings: Headings
-    linear: LinearScorer | None
+    knowledge: Knowledge
+    words: Sequence[str]
 
 
 @dataclass(frozen=True)
 class RerankInfo:
-    """What `model.json` says."""
+    """The content of `model.json`."""
 
     groups: tuple[str, ...]
     calibration: Calibration
@@ -84,7 +85,7 @@ class RerankInfo:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> RerankInfo:
-        """What `to_json` gave."""
+        """The inverse of `to_json`."""
         return cls(
             groups=tuple(content["groups"]),
             calibration=Calibration.from_json(content["calibration"]),
@@ -99,15 +100,16 @@ def save_reranker(folder: Path, info: RerankInfo, parts: RerankParts, card: str)
     folder.mkdir(parents=True, exist_ok=True)
     contents = {
         "ranker": (parts.ranker.text.encode("utf-8"), "txt"),
-        "terms": ("\n".join(parts.terms.terms).encode("utf-8"), "txt"),
-        "statistics": (_packed(_statistics_arrays(parts)), "npz"),
+        "terms": ("\n".join(parts.words).encode("utf-8"), "txt"),
+        "statistics": (_packed(_statistics_arrays(parts.knowledge)), "npz"),
     }
-    if parts.linear is not None:
-        contents["linear"] = (_packed(parts.linear.arrays()), "npz")
+    for name, fitted in parts.knowledge.fitted.items():
+        arrays = SIGNALS[name].to_arrays(fitted)
+        if arrays:
+            contents[name] = (_packed(arrays), "npz")
     files = {}
     for name, (content, suffix) in contents.items():
-        digest = _digest(content).hexdigest()
-        files[name] = f"{name}-{digest}.{suffix}"
+        files[name] = f"{_stem(name)}-{_checksum(content).hexdigest()}.{suffix}"
         with atomic_file(folder / files[name]) as file:
             file.write(content)
     with atomic_text(folder / "README.md") as text:
@@ -120,98 +122,106 @@ def save_reranker(folder: Path, info: RerankInfo, parts: RerankParts, card: str)
             indent=1,
         )
     for path in folder.iterdir():
-        is_ours = path.name.partition("-")[0] in ("ranker", "terms", "statistics", "linear")
-        if is_ours and path.name not in files.values():
+        if _PART.fullmatch(path.name) and path.name not in files.values():
             path.unlink(missing_ok=True)
 
 
-def reranker_digest(folder: Path) -> str:
-    """Changes whenever the model in `folder` does."""
-    _, files = _described(folder)
-    return " ".join(sorted(files.values()))
-
-
-def reranker_info(folder: Path) -> RerankInfo:
-    """What is said of the model in `folder`, without reading it."""
-    return _described(folder)[0]
-
-
 class RerankModel:
-    """A reranker that was read from its folder; parts are read when they are needed."""
+    """A reranker that was read from its folder. Threads may share it; it never changes."""
+
+    folder_name = RERANK_NAME
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.info, self._files = _described(folder)
-        self._arrays = _unpacked(self._whole("statistics"))
-
-    @cached_property
-    def ranker(self) -> Ranker:
-        """The trees."""
-        ranker = Ranker(self._text("ranker"))
-        if ranker.names != feature_names(self.info.groups):
+        check_groups(folder, self.info.groups)
+        self.checksum = _joined(self._files)
+        self.knowledge = self._read_knowledge()
+        self.ranker = Ranker(self._text("ranker"))
+        self._widened = Memo(2)
+        if self.ranker.names != feature_names(self.info.groups):
             raise ModelMismatchError(
                 f"{self.folder}: made by another version of labelkin, with other features; "
                 "train the reranker again"
             )
-        return ranker
 
-    @cached_property
-    def terms(self) -> TermColumns:
-        """The terms that the statistics are about."""
+    @classmethod
+    def load(cls, folder: Path) -> RerankModel:
+        """Read the model in `folder`."""
+        return cls(folder)
+
+    @classmethod
+    def checksum_of(cls, folder: Path) -> str:
+        """Changes whenever the model in `folder` does."""
+        return _joined(_described(folder)[1])
+
+    def close(self) -> None:
+        """Nothing to drop: all files were closed once they had been read."""
+
+    def knowledge_for(self, width: int) -> Knowledge:
+        """What the model knows, for a vocabulary that may have grown since."""
+        return self._widened.get(width, lambda: self.knowledge.widened(width))
+
+    def _read_knowledge(self) -> Knowledge:
+        arrays = _unpacked(self._verified("statistics"))
         text = self._text("terms")
-        return TermColumns(text.split("\n") if text else [], self._arrays["idf"])
-
-    @cached_property
-    def statistics(self) -> LabelStatistics:
-        """What labelled documents tell of headings."""
-        return from_arrays(LabelStatistics, self._part("statistics"))
-
-    @cached_property
-    def headings(self) -> Headings:
-        """What the vocabulary tells of headings."""
-        return from_arrays(Headings, self._part("headings"))
-
-    @cached_property
-    def linear(self) -> LinearScorer | None:
-        """The linear scorer, where there is one."""
-        if "linear" not in self._files:
-            return None
-        return LinearScorer.from_arrays(_unpacked(self._whole("linear")))
-
-    def _part(self, name: str) -> dict[str, npt.NDArray[Any]]:
-        prefix = f"{name}/"
-        return {
-            key.removeprefix(prefix): value
-            for key, value in self._arrays.items()
-            if key.startswith(prefix)
+        fitted = {
+            name: SIGNALS[name].from_arrays(_unpacked(self._verified(name)))
+            for name in self._files
+            if name not in _FILES
         }
+        return Knowledge(
+            from_arrays(LabelStatistics, _part(arrays, "statistics")),
+            from_arrays(Headings, _part(arrays, "headings")),
+            TermColumns(text.split("\n") if text else [], arrays["idf"]),
+            self.info.groups,
+            fitted,
+        )
 
     def _text(self, name: str) -> str:
-        return self._whole(name).read_text(encoding="utf-8")
+        return self._verified(name).read_text(encoding="utf-8")
 
-    def _whole(self, name: str) -> Path:
-        """A file whose content is what its name says."""
+    def _verified(self, name: str) -> Path:
+        """The path of a file whose content matches the checksum in its name."""
         path = self.folder / self._files[name]
         try:
             with path.open("rb") as file:
-                digest = hashlib.file_digest(file, _digest).hexdigest()
+                checksum = hashlib.file_digest(file, _checksum).hexdigest()
         except OSError as error:
             raise ModelDamagedError(
                 f"{path}: {error.strerror}; train the reranker again"
             ) from error
-        if path.stem != f"{name}-{digest}":
+        if path.stem != f"{_stem(name)}-{checksum}":
             raise ModelDamagedError(f"{path}: its content has changed; train the reranker again")
         return path
 
 
-def _statistics_arrays(parts: RerankParts) -> dict[str, npt.NDArray[Any]]:
-    arrays = {f"statistics/{key}": value for key, value in to_arrays(parts.statistics).items()}
-    arrays |= {f"headings/{key}": value for key, value in to_arrays(parts.headings).items()}
-    arrays["idf"] = parts.terms.idf
+def reranker_info(folder: Path) -> RerankInfo:
+    """The description of the model in `folder`, without reading the model."""
+    return _described(folder)[0]
+
+
+def _statistics_arrays(knowledge: Knowledge) -> dict[str, npt.NDArray[Any]]:
+    arrays = {f"statistics/{key}": one for key, one in to_arrays(knowledge.statistics).items()}
+    arrays |= {f"headings/{key}": one for key, one in to_arrays(knowledge.headings).items()}
+    arrays["idf"] = knowledge.terms.idf
     return arrays
 
 
-def _digest(content: bytes = b"") -> hashlib.blake2b:
+def _part(arrays: Arrays, name: str) -> dict[str, npt.NDArray[Any]]:
+    prefix = f"{name}/"
+    return {key.removeprefix(prefix): one for key, one in arrays.items() if key.startswith(prefix)}
+
+
+def _stem(name: str) -> str:
+    return re.sub(r"\W+", "_", name)
+
+
+def _joined(files: Mapping[str, str]) -> str:
+    return " ".join(sorted(files.values()))
+
+
+def _checksum(content: bytes = b"") -> hashlib.blake2b:
     return hashlib.blake2b(content, digest_size=8)
 
 
@@ -222,8 +232,6 @@ def _packed(arrays: Arrays) -> bytes:
 
 
 def _unpacked(path: Path) -> dict[str, npt.NDArray[Any]]:
-    import zipfile
-
     try:
         with np.load(path, allow_pickle=False) as arrays:
             return {name: arrays[name] for name in arrays.files}
@@ -239,7 +247,7 @@ def _described(folder: Path) -> tuple[RerankInfo, dict[str, str]]:
         files = {name: str(file) for name, file in content["files"].items()}
         if missing := {*_FILES} - {*files}:
             raise ModelDamagedError(
-                f"{path}: names no file of {', '.join(sorted(missing))}; train the reranker again"
+                f"{path}: lists no file for {', '.join(sorted(missing))}; train the reranker again"
             )
         return RerankInfo.from_json(content), files
     except FileNotFoundError as error:

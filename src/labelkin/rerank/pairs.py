@@ -61,11 +61,14 @@ class Pairs:
 
     def values(self, keys: Integers, values: npt.NDArray[Any], missing: float = 0.0) -> Floats:
         """The value of each pair among values given by ascending `keys`."""
-        places = self.places_in(keys)
-        found = np.full(len(self), missing, dtype=np.float32)
+        return self.at(self.places_in(keys), values, missing)
+
+    def at(self, places: Integers, values: npt.NDArray[Any], missing: float = 0.0) -> Floats:
+        """The values at some places, `missing` where the place is −1."""
+        selected = np.full(len(self), missing, dtype=np.float32)
         is_there = places >= 0
-        found[is_there] = values[places[is_there]]
-        return found
+        selected[is_there] = values[places[is_there]]
+        return selected
 
     def entries(self, matrix: csr_matrix[Any], missing: float = 0.0) -> Floats:
         """The entry of each pair in a matrix of documents × columns."""
@@ -88,7 +91,8 @@ class Pairs:
 
 def matrix_keys(matrix: csr_matrix[Any], width: int) -> tuple[Integers, npt.NDArray[Any]]:
     """The ascending keys of a matrix's entries, and the entries."""
-    matrix.sort_indices()
+    if not matrix.has_sorted_indices:
+        matrix = matrix.sorted_indices()
     documents = np.repeat(np.arange(matrix.shape[0], dtype=np.int64), np.diff(matrix.indptr))
     return documents * width + matrix.indices, matrix.data
 

@@ -1,24 +1,24 @@
-"""How the reranker is learned and how its list is cut; labelkin.toml documents each key."""
+"""How the reranker is trained; labelkin.toml documents each key."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from labelkin.rerank.features import GROUPS
 from labelkin.store.held_out import HeldOut, HeldOutRule, choose_held_out
 
 if TYPE_CHECKING:
-    from labelkin.store.collection import Collection
     from labelkin.store.config import Config
+    from labelkin.store.reader import Reader
 
 
 @dataclass(frozen=True, slots=True)
-class LearningSettings:
-    """How a reranker is learned.
+class RerankTrainingSettings:
+    """How a reranker is trained.
 
-    `documents` are taken out of the collection and of every statistic to learn
-    from; statistics are counted over at most `statistics_documents`.
+    `documents` are held out of the collection and of every statistic to train
+    on; statistics are counted over at most `statistics_documents`. `groups`
+    names the signals, empty for all that are available.
     """
 
     documents: int = 6000
@@ -28,11 +28,11 @@ class LearningSettings:
     linear_cost: float = 1.0
     threads: int = 0
     seed: int = 0
-    groups: tuple[str, ...] = field(default_factory=lambda: tuple(GROUPS))
+    groups: tuple[str, ...] = ()
 
     @classmethod
-    def from_config(cls, config: Config) -> LearningSettings:
-        """What labelkin.toml says."""
+    def from_config(cls, config: Config) -> RerankTrainingSettings:
+        """The settings of labelkin.toml."""
         section = config.rerank
         return cls(
             documents=section.documents,
@@ -43,11 +43,11 @@ class LearningSettings:
         )
 
     def held_out(
-        self, collection: Collection, given: int = 0, within: HeldOutRule | None = None
+        self, reader: Reader, given: int = 0, within: HeldOutRule | None = None
     ) -> HeldOut:
         """Choose the documents to train on; see `choose_held_out`."""
         return choose_held_out(
-            collection,
+            reader,
             documents=self.documents,
             statistics_documents=self.statistics_documents,
             seed=self.seed,

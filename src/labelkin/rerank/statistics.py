@@ -1,19 +1,19 @@
-"""What labelled documents tell of headings: how often, with which others, by which words.
+"""Statistics of headings over labelled documents: frequency, co-occurrence, words, names.
 
-Everything is counted over the documents that are handed in and no others, so
-that a document to learn from can be left out of every statistic.
+Only the given documents are counted, so that the documents that the trees are
+trained on can be held out of every statistic.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from labelkin.rerank.matrices import resized
+from labelkin.memo import Memo
+from labelkin.rerank.matrices import indicator, resized
 from labelkin.rerank.pairs import matrix_keys
 from labelkin.rerank.term_columns import TermColumns, unit_rows
 
@@ -22,23 +22,24 @@ if TYPE_CHECKING:
 
     from labelkin.scoring.mentions import Mentions
 
-# Two headings that only one document has in common say nothing about each other.
-_LEAST_TOGETHER = 2
-# A term speaks for a heading where it raises its share this much, in so many documents.
-_LEAST_TERM_DOCUMENTS = 3
-_LEAST_SHARE = 0.05
-_LEAST_LIFT = 2.0
-_DOUBT = 3
+# Two headings are related if they have this many documents in common.
+_MIN_SHARED_DOCUMENTS = 2
+# A term is evidence for a heading if it raises its share this much, in this many documents.
+_MIN_TERM_DOCUMENTS = 3
+_MIN_SHARE = 0.05
+_MIN_LIFT = 2.0
+# Added to the number of a term's documents, so that rare terms have lower shares.
+_SMOOTHING = 3
 # Terms that describe a heading's documents; more make no difference.
 _DESCRIBING_TERMS = 100
-# A heading that has not been named yet is given about as often as this when it is.
+# The prior rate at which a heading is assigned to a document that names it.
 _RATE = 0.3
-# Headings or terms looked at together with all that they occur with, before most is dropped.
+# Lines of a co-occurrence matrix that are computed at a time.
 _LINES = 2000
 
 Floats = npt.NDArray[np.float32]
 
-# Ways of naming a heading, the most telling first.
+# Ways of naming a heading, the strongest first.
 IN_TITLE, IN_BODY, NESTED = range(3)
 
 
@@ -55,9 +56,9 @@ class LabelStatistics:
     `together` (columns × columns) holds the share of a heading's documents that
     have the other one too, `describing` (terms × columns) the unit centroids of
     the headings' documents, `speaking` (terms × columns) the share of a term's
-    documents that have the heading, where it is much larger than of all. `named`
-    holds for each way of naming how often a heading so named was given, and
-    `named_in` in how many documents it was.
+    documents that have the heading, where it is much larger than overall. `named`
+    holds for each way of naming how often a heading named that way was assigned,
+    `named_in` how many documents named it that way.
     """
 
     documents: int
@@ -67,30 +68,33 @@ class LabelStatistics:
     speaking: csr_matrix[Any]
     named: Floats
     named_in: Floats
+    derived: Memo = field(default_factory=Memo, metadata={"saved": False})
 
     @property
     def width(self) -> int:
         """How many columns the vocabulary had."""
         return len(self.frequencies)
 
-    @cached_property
+    @property
     def attraction(self) -> csr_matrix[Any]:
-        """`together` as the logarithm of the ratio to what chance would bring about."""
-        made = self.together.copy()
-        shares = np.maximum(self.frequencies[made.indices], 1) / max(self.documents, 1)
-        made.data = np.log(made.data / shares).astype(np.float32)
-        return made
+        """`together` as the logarithm of the ratio to chance."""
+        return self.derived.get("attraction", lambda: self._log_ratio(self.together))
 
-    @cached_property
+    @property
     def evidence(self) -> csr_matrix[Any]:
         """`speaking` as the logarithm of the ratio to the heading's share of all documents."""
-        made = self.speaking.copy()
-        shares = np.maximum(self.frequencies[made.indices], 1) / max(self.documents, 1)
-        made.data = np.log(made.data / shares).astype(np.float32)
-        return made
+        return self.derived.get("evidence", lambda: self._log_ratio(self.speaking))
+
+    def _log_ratio(self, matrix: csr_matrix[Any]) -> csr_matrix[Any]:
+        from scipy.sparse import csr_matrix
+
+        shares = np.maximum(self.frequencies[matrix.indices], 1) / max(self.documents, 1)
+        data = np.log(matrix.data / shares).astype(np.float32)
+        # The places are shared, which halves the memory.
+        return csr_matrix((data, matrix.indices, matrix.indptr), shape=matrix.shape, copy=False)
 
     def widened(self, width: int) -> LabelStatistics:
-        """For a vocabulary that has grown since: nothing is known of the new columns."""
+        """The same for a larger vocabulary; the new columns are empty."""
         if width <= self.width:
             return self
         more = width - self.width
@@ -136,7 +140,7 @@ def _together(labels: csr_matrix[Any], frequencies: Floats) -> csr_matrix[Any]:
     common: csr_matrix[Any] = (labels.T @ labels).tocsr()
     of = np.repeat(np.arange(common.shape[0]), np.diff(common.indptr))
     common.data = np.where(
-        (common.data >= _LEAST_TOGETHER) & (of != common.indices),
+        (common.data >= _MIN_SHARED_DOCUMENTS) & (of != common.indices),
         common.data / np.maximum(frequencies[of], 1),
         0,
     ).astype(np.float32)
@@ -158,8 +162,8 @@ def _describing(labels: csr_matrix[Any], weighted: csr_matrix[Any]) -> csr_matri
         centroids.data[ranks >= _DESCRIBING_TERMS] = 0
         centroids.eliminate_zeros()
         parts.append(centroids)
-    made: csr_matrix[Any] = vstack(parts, format="csr").T.tocsr()
-    return made
+    by_term: csr_matrix[Any] = vstack(parts, format="csr").T.tocsr()
+    return by_term
 
 
 def _speaking(
@@ -167,26 +171,24 @@ def _speaking(
 ) -> csr_matrix[Any]:
     from scipy.sparse import vstack
 
-    has = counts.copy()
-    has.data = np.ones(len(has.data), dtype=np.float32)
-    by_term = has.T.tocsr()
+    by_term = indicator(counts).T.tocsr()
     in_documents = np.diff(by_term.indptr)
     parts = []
     for first in range(0, max(by_term.shape[0], 1), _LINES):
         common: csr_matrix[Any] = (by_term[first : first + _LINES] @ labels).tocsr()
         of = np.repeat(np.arange(common.shape[0]), np.diff(common.indptr)) + first
-        shares = common.data / (in_documents[of] + _DOUBT)
+        shares = common.data / (in_documents[of] + _SMOOTHING)
         overall = frequencies[common.indices] / max(labels.shape[0], 1)
-        is_telling = (
-            (common.data >= _LEAST_TERM_DOCUMENTS)
-            & (shares > _LEAST_SHARE)
-            & (shares > _LEAST_LIFT * overall)
+        is_evidence = (
+            (common.data >= _MIN_TERM_DOCUMENTS)
+            & (shares > _MIN_SHARE)
+            & (shares > _MIN_LIFT * overall)
         )
-        common.data = np.where(is_telling, shares, 0).astype(np.float32)
+        common.data = np.where(is_evidence, shares, 0).astype(np.float32)
         common.eliminate_zeros()
         parts.append(common)
-    made: csr_matrix[Any] = vstack(parts, format="csr")
-    return made
+    speaking: csr_matrix[Any] = vstack(parts, format="csr")
+    return speaking
 
 
 def _naming_rates(labels: csr_matrix[Any], mentions: Mentions) -> tuple[Floats, Floats]:

@@ -4,90 +4,112 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from labelkin.represent.kind import TermKind
+from labelkin.represent.stems import Stems
+
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-# In how many documents a stem and a pair of stems must occur to be worth a column.
-_LEAST_STEMS = 2
-_LEAST_PAIRS = 4
+# A stem, or a pair of stems, must occur in this many documents to get a column.
+_MIN_DOCUMENTS = 2
+_MIN_PAIR_DOCUMENTS = 4
 
 Floats = npt.NDArray[np.float32]
 
 
-class TermColumns:
-    """The terms that were frequent enough in some documents, and how telling each is.
+@lru_cache(maxsize=1)
+def STEMS() -> TermKind:  # noqa: N802 - a constant, made when first needed
+    """The kind of terms that the reranker counts, whatever the representation is."""
+    stems = Stems()
+    return TermKind("stems", stems.version, stems)
 
-    A pair of stems is a term with a space in it.
+
+class TermColumns:
+    """The terms that were frequent enough in some documents, and their idf.
+
+    A pair of stems is a term with a space in it. Terms are looked up by their
+    64-bit hash: a table of strings would take ten times the memory.
     """
 
-    def __init__(self, terms: Sequence[str], idf: Floats) -> None:
-        self.terms = terms
+    def __init__(self, terms: Iterable[str], idf: Floats) -> None:
+        hashes, single = [], []
+        for term in terms:
+            hashes.append(hash(term))
+            single.append(" " not in term)
         self.idf = idf
-        self.is_single = np.array([" " not in term for term in terms], dtype=np.bool_)
-        self._columns = {term: column for column, term in enumerate(terms)}
+        self.is_single = np.array(single, dtype=np.bool_)
+        unsorted = np.array(hashes, dtype=np.int64)
+        self._order = np.argsort(unsorted).astype(np.int32)
+        self._hashes = unsorted[self._order]
 
     @classmethod
-    def learned(cls, documents: Iterable[Sequence[str]], count: int) -> TermColumns:
-        """The terms of `count` documents, given as stems in text order."""
+    def counted(
+        cls, documents: Iterable[Sequence[str]], count: int
+    ) -> tuple[TermColumns, list[str]]:
+        """The terms of `count` documents, given as stems in text order; also as a list."""
         frequencies: Counter[str] = Counter()
         for stems in documents:
             frequencies.update(set(_terms(stems)))
         kept = sorted(
             term
             for term, frequency in frequencies.items()
-            if frequency >= (_LEAST_PAIRS if " " in term else _LEAST_STEMS)
+            if frequency >= (_MIN_PAIR_DOCUMENTS if " " in term else _MIN_DOCUMENTS)
         )
         idf = np.log(count / np.array([frequencies[term] for term in kept], dtype=np.float32))
-        return cls(kept, idf.astype(np.float32))
+        return cls(kept, idf.astype(np.float32)), kept
 
     def __len__(self) -> int:
-        return len(self.terms)
+        return len(self.idf)
 
-    def column(self, term: str) -> int | None:
-        """The column of a term, None for one that was too rare."""
-        return self._columns.get(term)
+    def columns(self, terms: Sequence[str]) -> npt.NDArray[np.int64]:
+        """The column of each term, −1 for those that were too rare."""
+        if len(self) == 0 or not terms:
+            return np.full(len(terms), -1, dtype=np.int64)
+        hashes = np.fromiter(map(hash, terms), dtype=np.int64, count=len(terms))
+        places = np.minimum(np.searchsorted(self._hashes, hashes), len(self) - 1)
+        return np.where(self._hashes[places] == hashes, self._order[places], -1)
 
     def counts(self, documents: Iterable[Sequence[str]]) -> csr_matrix[Any]:
         """How often each document has each term."""
         from scipy.sparse import csr_matrix
 
-        known = self._columns
         starts: list[int] = [0]
-        columns: list[int] = []
-        counts: list[int] = []
+        columns: list[npt.NDArray[np.int64]] = []
+        counts: list[npt.NDArray[np.int64]] = []
         for stems in documents:
-            found = Counter(known[term] for term in _terms(stems) if term in known)
-            columns += found.keys()
-            counts += found.values()
-            starts.append(len(columns))
-        matrix = csr_matrix(
+            known = self.columns(list(_terms(stems)))
+            distinct, times = np.unique(known[known >= 0], return_counts=True)
+            columns.append(distinct)
+            counts.append(times)
+            starts.append(starts[-1] + len(distinct))
+        empty = np.zeros(0, dtype=np.int64)
+        return csr_matrix(
             (
-                np.array(counts, dtype=np.float32),
-                np.array(columns, dtype=np.int32),
+                np.concatenate([empty, *counts]).astype(np.float32),
+                np.concatenate([empty, *columns]).astype(np.int32),
                 np.array(starts, dtype=np.int64),
             ),
             shape=(len(starts) - 1, len(self)),
         )
-        matrix.sort_indices()
-        return matrix
 
     def weighted(self, counts: csr_matrix[Any], *, pairs: bool) -> csr_matrix[Any]:
-        """(1 + log count) · idf, each line brought to length 1; with or without pairs of stems."""
+        """(1 + log count) · idf, each line scaled to length 1; with or without pairs of stems."""
         weights = self.idf if pairs else np.where(self.is_single, self.idf, np.float32(0))
-        made = counts.copy()
-        made.data = (1 + np.log(counts.data)) * weights[counts.indices]
-        made.eliminate_zeros()
-        return unit_rows(made)
+        weighted = counts.copy()
+        weighted.data = (1 + np.log(counts.data)) * weights[counts.indices]
+        weighted.eliminate_zeros()
+        return unit_rows(weighted)
 
 
 def unit_rows(matrix: csr_matrix[Any]) -> csr_matrix[Any]:
-    """The lines of a matrix brought to length 1."""
+    """Scale the lines of a matrix to length 1, in place."""
     lengths = np.sqrt(np.asarray(matrix.multiply(matrix).sum(1)).ravel())
     lengths[lengths == 0] = 1
     matrix.data = (matrix.data / np.repeat(lengths, np.diff(matrix.indptr))).astype(np.float32)

@@ -1,9 +1,8 @@
-"""Annotating files of any size, in order, so that an interruption costs next to nothing.
+"""Annotating files of any size; an interrupted run can be resumed.
 
-Results go to a journal beside the output, a batch at a time. Run again with the
-same settings, the journal is taken up as far as the documents are the same;
-when the last document is done it becomes the output in the format that was
-asked for.
+Results go to a journal next to the output, a batch at a time. A second run with
+the same settings reuses the journal up to the first document that differs. After
+the last document the journal is converted to the requested format.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ Suggest = Callable[[list[Document]], list[Record]]
 
 @dataclass(frozen=True, slots=True)
 class AnnotationReport:
-    """How many documents the output holds, and how many of them were done before."""
+    """How many documents the output holds, and how many came from the journal."""
 
     documents: int
     resumed: int
@@ -44,21 +43,21 @@ def annotate(
     format: str | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> AnnotationReport:
-    """Write what `suggest` says of each document to `output`, whole or not at all.
+    """Write the suggestions for each document to `output` atomically.
 
     `suggest` turns documents into records `{"id", "title", "suggestions"}`, with
-    `text` where there is no title; suggestions name id, name, column and score.
+    `text` if there is no title; suggestions have id, name, column and score.
     `labels` are the ids of the columns. `settings` is what results depend on
-    beside the documents: a journal made with others is not taken up. Without
-    any document the output is left as it was.
+    besides the documents: a journal with other settings is discarded. Without
+    any document the output does not change.
     """
     writer = writer_for(output, format)
     if not output.exists() or output.is_file():
-        # Whoever writes through a link writes the same file.
+        # A link and its target share one journal.
         output = output.resolve()
     with ExitStack() as stack:
         journal = stack.enter_context(Journal(_journal_path(output, stack), settings))
-        waiting = journal.taken_up(iter(documents))
+        waiting = journal.resume(iter(documents))
         resumed = journal.done
         while batch := list(islice(waiting, _BATCH)):
             journal.append(zip(batch, suggest(batch), strict=True))
@@ -72,7 +71,7 @@ def annotate(
 
 
 def _journal_path(output: Path, stack: ExitStack) -> Path:
-    """Beside the output; for a pipe or a device, which cannot be taken up, anywhere."""
+    """Next to the output; a temporary file for a pipe or device, which cannot be resumed."""
     if output.is_dir():
         raise InputError(f"{output}: a folder; name a file in it")
     if output.exists() and not output.is_file():

@@ -1,4 +1,4 @@
-"""What annotations can be written as."""
+"""The formats that annotations can be written in."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _BY_EXTENSION = {
 
 
 def writer_for(output: Path, format: str | None = None) -> Writer:
-    """The writer of a format, else of the one that the file's name stands for."""
+    """The writer of a format, by default the one for the file's extension."""
     name = output.name.lower()
     extension = Path(name.removesuffix(".gz")).suffix
     wanted = format or _BY_EXTENSION.get(extension)
@@ -83,7 +83,7 @@ def _write_npz(records: Iterator[Record], output: Path, labels: Sequence[str]) -
         columns.extend(given["column"] for given in record["suggestions"])
         scores.extend(given["score"] for given in record["suggestions"])
         starts.append(len(columns))
-    # What scipy.sparse.save_npz writes, and two arrays more, which load_npz passes over.
+    # The arrays of scipy.sparse.save_npz, and two more that load_npz ignores.
     with atomic_file(output) as file:
         np.savez_compressed(
             file,

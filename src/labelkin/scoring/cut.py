@@ -1,4 +1,4 @@
-"""How many of the ranked labels to give: as many as the neighbours have, or those above a bar."""
+"""Where ranked lists are cut: at the neighbours' number of labels, or at a threshold."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelkin.exceptions import ConfigError
-from labelkin.neighbours.neighbours import NOBODY, Neighbours
+from labelkin.neighbours.neighbours import NO_NEIGHBOUR, Neighbours
 from labelkin.scoring.ranking import Ranking
 from labelkin.store.label_sets import LabelSets
 
@@ -24,14 +24,14 @@ def expected_counts(
 ) -> npt.NDArray[np.int64]:
     """The number of labels each document should get: the rounded mean of its neighbours'.
 
-    `mean` is the paper's; `weighted` weighs the neighbours as their votes are.
+    `mean` is the paper's; `weighted` weighs the neighbours like their votes.
     """
     if scheme not in COUNT_SCHEMES:
         raise ConfigError(f"no count scheme {scheme!r}; known: {', '.join(COUNT_SCHEMES)}")
-    there = neighbours.rows != NOBODY
+    is_there = neighbours.rows != NO_NEIGHBOUR
     sizes = np.zeros(neighbours.rows.shape)
-    sizes[there] = label_sets.sizes_of(neighbours.rows[there])
-    shares = np.where(there, 1.0 if scheme == "mean" else weights, 0.0)
+    sizes[is_there] = label_sets.sizes_of(neighbours.rows[is_there])
+    shares = np.where(is_there, 1.0 if scheme == "mean" else weights, 0.0)
     totals = shares.sum(1)
     means = np.divide((sizes * shares).sum(1), totals, out=np.zeros(len(totals)), where=totals > 0)
     counts: npt.NDArray[np.int64] = np.rint(means).astype(np.int64)
@@ -44,7 +44,7 @@ def cut(
     threshold: float | None = None,
     limit: int | None = None,
 ) -> Ranking:
-    """The best labels of each document: no more than its count or `limit`, none below the bar."""
+    """The best labels of each document: at most its count or `limit`, none below the threshold."""
     keep = np.ones(len(ranking.columns), dtype=bool)
     if counts is not None:
         keep &= ranking.ranks < np.repeat(counts, ranking.lengths)

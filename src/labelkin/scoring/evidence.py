@@ -8,38 +8,36 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from labelkin.corpus.document import Document
-from labelkin.neighbours.neighbours import NOBODY, Neighbours
+from labelkin.neighbours.neighbours import NO_NEIGHBOUR, Neighbours
 from labelkin.scoring.policy import LabelPolicy
 from labelkin.scoring.suggestion import Carrier
-from labelkin.store.collection import Collection
-from labelkin.store.label_sets import LabelSets
+from labelkin.store.reader import Reader
 
 Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Circle:
-    """The neighbours of one document that are still there, and the labels they carry.
+class NeighbourEvidence:
+    """The neighbours of one document and the labels they carry.
 
-    `places` are their places among all neighbours, nearest first; the pairs
-    of `who` (which of them) and `labels` say who carries what.
+    `places` are their places among all neighbours, nearest first; `titles`
+    their ids and titles. Neighbour `owners[i]` carries the label `labels[i]`.
     """
 
     places: Integers
     rows: Integers
-    documents: Sequence[Document]
+    titles: Sequence[tuple[str, str]]
     distances: npt.NDArray[np.float32]
-    who: Integers
+    owners: Integers
     labels: npt.NDArray[np.int32]
 
     def __len__(self) -> int:
         return len(self.places)
 
     def carrying(self, column: int) -> Integers:
-        """Those that carry a label."""
-        found: Integers = self.who[self.labels == column]
-        return found
+        """The neighbours that carry a label."""
+        carrying: Integers = self.owners[self.labels == column]
+        return carrying
 
     def carriers(
         self, which: Iterable[int], shares: npt.NDArray[np.floating], carrying: Integers
@@ -48,8 +46,8 @@ class Circle:
         carry = set(carrying.tolist())
         return tuple(
             Carrier(
-                id=self.documents[one].id,
-                title=self.documents[one].title,
+                id=self.titles[one][0],
+                title=self.titles[one][1],
                 distance=float(self.distances[one]),
                 share=float(share),
                 carries=one in carry,
@@ -58,27 +56,27 @@ class Circle:
         )
 
 
-def circles(
-    collection: Collection,
+def neighbour_evidence(
+    reader: Reader,
     near: Neighbours,
     distances: npt.NDArray[np.float32],
-    label_sets: LabelSets,
     policy: LabelPolicy | None,
-) -> Iterator[Circle]:
-    """The circle of each document; neighbours removed meanwhile are left out."""
-    texts = collection.texts_of(sorted({*near.rows[near.rows != NOBODY].tolist()}))
+) -> Iterator[NeighbourEvidence]:
+    """The evidence of each document's neighbours, for the labels that a policy allows."""
+    label_sets = reader.label_sets()
+    titles = reader.titles_of(sorted({*near.rows[near.rows != NO_NEIGHBOUR].tolist()}))
     for place in range(len(near)):
-        there = [rank for rank, row in enumerate(near.rows[place]) if int(row) in texts]
-        rows = near.rows[place, there]
+        ranks = [rank for rank, row in enumerate(near.rows[place]) if int(row) in titles]
+        rows = near.rows[place, ranks]
         starts, labels = label_sets.gather(rows)
-        who = np.repeat(np.arange(len(there)), np.diff(starts))
+        owners = np.repeat(np.arange(len(ranks)), np.diff(starts))
         if policy is not None:
-            who, labels = policy.apply(who, labels)
-        yield Circle(
-            np.array(there, dtype=np.int64),
+            owners, labels = policy.apply(owners, labels)
+        yield NeighbourEvidence(
+            np.array(ranks, dtype=np.int64),
             rows,
-            [texts[int(row)] for row in rows],
-            distances[place, there],
-            who,
+            [titles[int(row)] for row in rows],
+            distances[place, ranks],
+            owners,
             labels,
         )

@@ -1,4 +1,4 @@
-"""Results of a long run so far, beside the file that they will become."""
+"""The results of an unfinished run, in a file next to its output."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Record = dict[str, Any]
 
 
 class Journal(Closing):
-    """A JSON line a document: a digest of the document and its result.
+    """One JSON line per document: a checksum of the document, and its result.
 
-    The first line says what the results were made with. The journal of a run
-    with other settings counts for nothing, and one of other documents up to
-    the first that differs. Only one process can have it at a time.
+    The first line is a checksum of the settings. A journal with other settings
+    is discarded; one with other documents is used up to the first that
+    differs. Only one process can open it at a time.
     """
 
     def __init__(self, path: Path, settings: dict[str, Any]) -> None:
@@ -36,19 +36,19 @@ class Journal(Closing):
             raise CollectionBusyError(f"{path}: another process is writing it; try again later")
 
     def close(self) -> None:
-        """Let go of the file; one that holds no results is removed."""
+        """Release the file; delete it if it holds no results."""
         if self.path.exists() and self.path.stat().st_size <= len(self._head):
             self.remove()
         self._lock.close()
 
     def remove(self) -> None:
-        """Take the file away, when its results are where they belong."""
+        """Delete the file once its results are in the output."""
         self.path.unlink(missing_ok=True)
 
-    def taken_up(self, documents: Iterator[Document]) -> Iterator[Document]:
-        """The documents that are still to be done; `done` are the others.
+    def resume(self, documents: Iterator[Document]) -> Iterator[Document]:
+        """The documents that have no result yet; `done` counts those that have one.
 
-        Without any document the journal stays as it is.
+        Without any document the journal does not change.
         """
         first = next(documents, None)
         if first is None:
@@ -62,19 +62,19 @@ class Journal(Closing):
                 return documents
             while True:
                 start = file.tell()
-                digest = _digest_in(file.readline())
-                document = next(documents, None) if digest else None
-                if document is None or digest != _digest(document):
-                    # The end, a line that a kill cut short, or another document than before.
+                checksum = _checksum_in(file.readline())
+                document = next(documents, None) if checksum else None
+                if document is None or checksum != _checksum(document):
+                    # The end, an incomplete line after a crash, or a document that differs.
                     file.truncate(start)
                     return documents if document is None else chain([document], documents)
                 self.done += 1
 
     def append(self, results: Iterable[tuple[Document, Record]]) -> None:
-        """Results of the next documents, safe on disk when this returns."""
+        """Append the results of the next documents; they are on disk when this returns."""
         with self.path.open("a", encoding="utf-8") as file:
             for document, record in results:
-                entry = {"document": _digest(document), "result": record}
+                entry = {"document": _checksum(document), "result": record}
                 file.write(json.dumps(entry, ensure_ascii=False) + "\n")
                 self.done += 1
             file.flush()
@@ -88,19 +88,19 @@ class Journal(Closing):
                 yield json.loads(line)["result"]
 
 
-def _digest(document: Document) -> str:
-    """Changes with whatever can change the result of a document."""
+def _checksum(document: Document) -> str:
+    """A checksum of everything that the result of a document depends on."""
     parts = (document.id, document.language or "", document.title, document.text)
     content = "\0".join(parts).encode("utf-8", "surrogatepass")
     return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
-def _digest_in(line: bytes) -> str | None:
-    """The digest in a line, if it is a whole one."""
+def _checksum_in(line: bytes) -> str | None:
+    """The checksum in a line; None if the line is incomplete."""
     if not line.endswith(b"\n"):
         return None
     try:
-        found: str = json.loads(line)["document"]
+        checksum: str = json.loads(line)["document"]
     except (ValueError, KeyError, TypeError):
         return None
-    return found
+    return checksum

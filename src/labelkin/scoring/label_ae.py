@@ -4,32 +4,37 @@ With z_i the latent vectors of the neighbours and w_i their weights, the
 decoder turns Σ w_i z_i / Σ w_i into a score per heading (section 3.3 of the
 paper). Each heading's evidence is exact: what its score (as a logit) loses when
 one neighbour is left out of the average. A heading that no neighbour carries
-is said to be inferred from the neighbours' headings without which it would
-score lowest.
+is inferred from the neighbours' headings without which it would score lowest.
 """
 
 from __future__ import annotations
 
 import logging
-from copy import copy
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from labelkin.autoencoder.columns import LabelColumns
-from labelkin.autoencoder.latents import LatentFolder
-from labelkin.autoencoder.model import MODEL_NAME, LabelModel
+from labelkin.autoencoder.latents import LatentStore
+from labelkin.autoencoder.model import LabelModel
 from labelkin.exceptions import ModelMismatchError
-from labelkin.neighbours.neighbours import NOBODY, Neighbours
-from labelkin.scoring.cut import cut
-from labelkin.scoring.evidence import Circle, circles
-from labelkin.scoring.knn import Knn
+from labelkin.neighbours.neighbours import DISTANCES, NO_NEIGHBOUR, Neighbours
+from labelkin.scoring.evidence import NeighbourEvidence, neighbour_evidence
+from labelkin.scoring.knn import cut_by, cuts_to_try, scorer_values, weights_of
+from labelkin.scoring.method import Method
+from labelkin.scoring.policy import LabelPolicy
 from labelkin.scoring.queries import Queries
 from labelkin.scoring.ranking import Ranking
-from labelkin.scoring.settings import ScorerSettings
+from labelkin.scoring.settings import ScorerSettings, Settings
 from labelkin.scoring.suggestion import Suggestion
-from labelkin.store.collection import Collection
+from labelkin.scoring.votes import WEIGHTINGS
+from labelkin.store.models import Model
+from labelkin.store.reader import Reader
+from labelkin.store.snapshot import Snapshot, Views
 
 logger = logging.getLogger(__name__)
 
@@ -44,57 +49,132 @@ _INFERRED_FROM = 3
 Floats = npt.NDArray[np.float32]
 
 
-class LabelAe:
-    """Ranks labels by decoding averages, for one state of a collection.
+class LabelAe(Method):
+    """Ranks labels by decoding the average of the neighbours' latent vectors."""
 
-    The model is the collection's own, or the one in `folder`.
-    """
+    name = "label-ae"
+    about = "decodes the neighbours' average in the latent space"
+    votes = True
 
-    def __init__(
+    def required_models(self) -> tuple[type[Model], ...]:
+        """The label autoencoder."""
+        return (LabelModel,)
+
+    def depth(self, settings: Settings) -> int:
+        """As many neighbours as are averaged."""
+        return settings.label_ae.k
+
+    def rank(self, queries: Queries, settings: Settings) -> Ranking:
+        """All labels that score above a floor, best first."""
+        return decoded(queries, settings.label_ae, settings)
+
+    def cut(self, queries: Queries, ranking: Ranking, settings: Settings) -> Ranking:
+        """The labels above the threshold, or as many as the neighbours have."""
+        return cut_by(queries, ranking, settings.label_ae, settings)
+
+    def explain(
         self,
-        collection: Collection,
-        settings: ScorerSettings,
-        votes: Knn | None = None,
-        folder: Path | None = None,
-    ) -> None:
-        # Weights, counts and what may be suggested are the same as for votes.
-        self._votes = Knn(collection, settings) if votes is None else votes.changed(settings)
-        self.model = LabelModel(folder or model_folder(collection))
-        self.columns = _matched(collection, self.model)
-        latents = LatentFolder(collection, self.model, self.columns)
-        self._latents = latents.open(self._votes.label_sets)
-        self._targets = self.columns.columns.copy()
-        if self._votes.policy is not None:
-            known = self._targets >= 0
-            self._targets[known] = self._votes.policy.target[self._targets[known]]
+        queries: Queries,
+        given: Ranking,
+        settings: Settings,
+        *,
+        signals: bool = False,  # noqa: ARG002
+    ) -> list[list[Suggestion]]:
+        """The given labels with what each neighbour contributes to them."""
+        decoder = Decoder.of(queries)
+        policy = queries.policy(settings.include, settings.exclude)
+        near = queries.neighbours(settings.label_ae.k)
+        distances = near.distances(settings.label_ae.distance)
+        weights = _weights(near, settings.label_ae)
+        around = neighbour_evidence(queries.snapshot, near, distances, policy)
+        suggestions: list[list[Suggestion]] = []
+        for place, ((columns, scores), evidence) in enumerate(zip(given, around, strict=True)):
+            mine = weights[place, evidence.places]
+            suggestions.append(decoder.explain(columns, scores, evidence, mine, policy))
+        return suggestions
 
-    @property
-    def settings(self) -> ScorerSettings:
-        """How neighbours are weighed, and the cut."""
-        return self._votes.settings
+    def threshold(self, settings: Settings) -> float:
+        """The smallest score of the decoder."""
+        return settings.label_ae.threshold
 
-    def changed(self, settings: ScorerSettings) -> LabelAe:
-        """The same with other settings; what may be suggested stays as it was."""
-        other = copy(self)
-        other._votes = self._votes.changed(settings)
-        return other
+    def with_threshold(self, settings: Settings, threshold: float) -> Settings:
+        """The settings with another threshold."""
+        return replace(settings, label_ae=replace(settings.label_ae, threshold=threshold))
+
+    def uncut(self, settings: Settings) -> Settings:
+        """The settings without count and threshold."""
+        return replace(settings, label_ae=replace(settings.label_ae, count=None, threshold=0.0))
+
+    def sweep(
+        self, settings: Settings, ks: Sequence[int], thresholds: Sequence[float]
+    ) -> Iterator[list[Settings]]:
+        """All k, weightings by distance and distances; counts alone and thresholds alone."""
+        for k, weighting, distance in product(ks, WEIGHTINGS[1:], DISTANCES):
+            scorer = replace(settings.label_ae, k=k, weighting=weighting, distance=distance)
+            yield [replace(settings, label_ae=one) for one in cuts_to_try(scorer, thresholds)]
+
+    def swept(self, settings: Settings) -> dict[str, Any]:
+        """Everything about the average."""
+        return scorer_values(settings.label_ae)
+
+    def as_config(self, settings: Settings) -> dict[str, dict[str, Any]]:
+        """The section is called label_ae."""
+        return {"label_ae": self.swept(settings)}
+
+
+def decoded(
+    queries: Queries,
+    scorer: ScorerSettings,
+    settings: Settings | None = None,
+) -> Ranking:
+    """All labels that the decoder scores above a floor; computed once per batch and weighting."""
+    include, exclude = ((), ()) if settings is None else (settings.include, settings.exclude)
+    key = ("decoded", scorer.k, scorer.weighting, scorer.distance, include, exclude)
+    return queries.once(
+        key,
+        lambda: Decoder.of(queries).rank(
+            queries.neighbours(scorer.k), scorer, queries.policy(include, exclude)
+        ),
+    )
+
+
+class Decoder:
+    """The label autoencoder over one snapshot: its labels as columns, the latents of its rows."""
+
+    def __init__(self, snapshot: Snapshot, model: LabelModel) -> None:
+        self.model = model
+        self._snapshot = snapshot
+        store = model.derived.get(
+            ("latents", snapshot.path, snapshot.vocabulary_state.key),
+            lambda: LatentStore(model, _matched(snapshot, model)),
+        )
+        self.columns: LabelColumns = store.columns
+        self._latents = store.at(snapshot)
+
+    @classmethod
+    def of(cls, queries: Queries) -> Decoder:
+        """The decoder for a batch of queries."""
+        return cls.at(queries.views, queries.model(LabelModel))
+
+    @classmethod
+    def at(cls, views: Views, model: LabelModel) -> Decoder:
+        """The decoder of a snapshot, made once."""
+        return views.get(("decoder", model.checksum), lambda: cls(views.snapshot, model))
 
     def unknown_labels(self) -> int:
         """How many labels of the collection's documents the model has never seen."""
-        collection = self._votes.collection
+        snapshot = self._snapshot
         width = len(self.columns.places)
-        dropped = collection.tombstones(collection.generation())
-        used = self._votes.label_sets.frequencies(width, dropped) > 0
+        used = snapshot.label_sets().frequencies(width, snapshot.tombstones()) > 0
         return int(np.count_nonzero(used & (self.columns.places < 0)))
 
-    def rank(self, queries: Queries) -> Ranking:
+    def rank(
+        self, neighbours: Neighbours, scorer: ScorerSettings, policy: LabelPolicy | None
+    ) -> Ranking:
         """All labels that score above a floor, best first."""
-        return self.rank_by(queries.neighbours)
-
-    def rank_by(self, neighbours: Neighbours) -> Ranking:
-        """The same from neighbours alone."""
-        near = neighbours.nearest(self.settings.k)
-        weights = self._weights(near)
+        near = neighbours.nearest(scorer.k)
+        weights = _weights(near, scorer)
+        targets = self._targets(policy)
         parts = []
         chunk = max(1, min(_CHUNK, _VALUES // max(near.k * self.model.latent, 1)))
         for start in range(0, len(near), chunk):
@@ -102,81 +182,110 @@ class LabelAe:
             averages = self._averages(near.rows[part], weights[part])
             logits = self.model.decode(averages)
             logits[weights[part].sum(1) == 0] = -np.inf
-            parts.append(self._ranked(logits))
+            parts.append(self._ranked(logits, targets, has_policy=policy is not None))
         return Ranking.joined(parts) if parts else Ranking.from_lists([])
 
-    def cut(self, queries: Queries, ranking: Ranking) -> Ranking:
-        """The labels that are given out."""
-        settings = self.settings
-        counts = self._votes.counts(queries)
-        return cut(ranking, counts, settings.threshold or None, settings.limit or None)
+    def scores_of(
+        self,
+        near: Neighbours,
+        scorer: ScorerSettings,
+        policy: LabelPolicy | None,
+        documents: npt.NDArray[np.int64],
+        columns: npt.NDArray[np.int64],
+    ) -> Floats:
+        """The scores of some pairs of document and column, 0 below the floor of `rank`."""
+        weights = _weights(near, scorer)
+        averages = self._averages(near.rows, weights)
+        targets = self._targets(policy)
+        labels = np.flatnonzero(np.isin(targets, columns))
+        logits = self.model.decode(averages, labels)
+        logits[weights.sum(1) == 0] = -np.inf
+        logits[logits <= np.log(_FLOOR / (1 - _FLOOR))] = -np.inf
+        # Several labels may stand for one concept: the best of them counts.
+        distinct, places = np.unique(targets[labels], return_inverse=True)
+        best = np.full((len(near), len(distinct)), -np.inf, dtype=np.float32)
+        np.maximum.at(best.T, places, logits.T)
+        scores = np.zeros(len(columns), dtype=np.float32)
+        if len(distinct):
+            at = np.minimum(np.searchsorted(distinct, columns), len(distinct) - 1)
+            is_known = distinct[at] == columns
+            scores[is_known] = 1 / (1 + np.exp(-best[documents[is_known], at[is_known]]))
+        return scores
 
-    def suggestions(self, queries: Queries, given: Ranking) -> list[list[Suggestion]]:
-        """The given labels with what each neighbour contributes to them."""
-        near = queries.neighbours.nearest(self.settings.k)
-        votes = self._votes
-        distances = near.distances(self.settings.distance)
-        weights = self._weights(near)
-        around = circles(votes.collection, near, distances, votes.label_sets, votes.policy)
-        found: list[list[Suggestion]] = []
-        for place, ((columns, scores), circle) in enumerate(zip(given, around, strict=True)):
-            mine = weights[place, circle.places]
-            found.append(self._explained(columns, scores, circle, mine))
-        return found
-
-    def _explained(
-        self, columns: npt.NDArray[np.int32], scores: Floats, circle: Circle, weights: Floats
+    def explain(
+        self,
+        columns: npt.NDArray[np.int32],
+        scores: Floats,
+        evidence: NeighbourEvidence,
+        weights: Floats,
+        policy: LabelPolicy | None,
     ) -> list[Suggestion]:
-        labels = self._labels_of(columns, circle, weights)
-        parts = self._contributions(labels, circle, weights)
-        foreign = [n for n, column in enumerate(columns) if not len(circle.carrying(int(column)))]
-        reasons = self._inferred(labels[foreign], circle, weights)
-        sources = dict(zip(foreign, reasons, strict=True))
-        wanted = {int(column) for column in columns} | {c for found in reasons for c in found}
-        concepts = self._votes.collection.concepts(sorted(wanted))
+        """One document's labels with what each neighbour contributes."""
+        labels = self._labels_of(columns, evidence, weights, self._targets(policy))
+        parts = self._contributions(labels, evidence, weights)
+        inferred = [n for n, one in enumerate(columns) if not len(evidence.carrying(int(one)))]
+        reasons = self._inferred(labels[inferred], evidence, weights)
+        sources = dict(zip(inferred, reasons, strict=True))
+        wanted = {int(column) for column in columns} | {c for one in reasons for c in one}
+        concepts = self._snapshot.concepts(sorted(wanted))
         suggestions = []
         for number, (column, score) in enumerate(zip(columns.tolist(), scores, strict=True)):
-            carrying = circle.carrying(column)
+            carrying = evidence.carrying(column)
             shares = np.maximum(parts[:, number], 0)
             shares = shares / (shares.sum() or 1.0)
-            speaking = np.flatnonzero(shares > 0)
-            speaking = np.union1d(speaking, carrying)
-            order = speaking[np.argsort(-shares[speaking], kind="stable")]
+            contributing = np.union1d(np.flatnonzero(shares > 0), carrying)
+            order = contributing[np.argsort(-shares[contributing], kind="stable")]
             suggestions.append(
                 Suggestion(
                     concept=concepts[column],
                     score=float(score),
                     rank=number + 1,
-                    carriers=circle.carriers(order.tolist(), shares[order], carrying),
-                    neighbours=len(circle),
+                    carriers=evidence.carriers(order.tolist(), shares[order], carrying),
+                    neighbours=len(evidence),
                     inferred_from=tuple(concepts[c] for c in sources.get(number, ())),
                 )
             )
         return suggestions
 
+    def _targets(self, policy: LabelPolicy | None) -> npt.NDArray[np.int64]:
+        """The column that each label is suggested as, −1 for none."""
+        targets = self.columns.columns
+        if policy is None:
+            return targets
+        targets = targets.copy()
+        known = targets >= 0
+        targets[known] = policy.target[targets[known]]
+        return targets
+
     def _labels_of(
-        self, columns: npt.NDArray[np.int32], circle: Circle, weights: Floats
+        self,
+        columns: npt.NDArray[np.int32],
+        evidence: NeighbourEvidence,
+        weights: Floats,
+        targets: npt.NDArray[np.int64],
     ) -> npt.NDArray[np.int64]:
         """The label that each column stands for: of several, the one that scores best.
 
-        A column differs from its label where the label's concept was replaced.
+        A column differs from its label if the label's concept was replaced.
         """
-        vectors = self._latents.of(circle.rows)
+        vectors = self._latents.of(evidence.rows)
         whole = (weights @ vectors / max(weights.sum(), np.finfo(np.float32).tiny))[None]
         labels = []
         for column in columns.tolist():
-            standing = np.flatnonzero(self._targets == column)
-            logits = self.model.decode(whole, standing)[0]
-            labels.append(int(standing[logits.argmax()]))
+            standing = np.flatnonzero(targets == column)
+            if len(standing) > 1:
+                logits = self.model.decode(whole, standing)[0]
+                standing = standing[[logits.argmax()]]
+            labels.append(int(standing[0]))
         return np.array(labels, dtype=np.int64)
 
     def _contributions(
-        self, labels: npt.NDArray[np.int64], circle: Circle, weights: Floats
+        self, labels: npt.NDArray[np.int64], evidence: NeighbourEvidence, weights: Floats
     ) -> Floats:
         """What the logit of each label loses without each neighbour: neighbours × labels."""
-        if len(circle) < 2:
-            return np.ones((len(circle), len(labels)), dtype=np.float32)
-        vectors = self._latents.of(circle.rows)
+        if len(evidence) < 2:
+            return np.ones((len(evidence), len(labels)), dtype=np.float32)
+        vectors = self._latents.of(evidence.rows)
         total, sum_of_weights = weights @ vectors, weights.sum()
         rest = np.maximum(sum_of_weights - weights, np.finfo(np.float32).tiny)
         without = (total - weights[:, None] * vectors) / rest[:, None]
@@ -186,26 +295,26 @@ class LabelAe:
         return differences
 
     def _inferred(
-        self, labels: npt.NDArray[np.int64], circle: Circle, weights: Floats
+        self, labels: npt.NDArray[np.int64], evidence: NeighbourEvidence, weights: Floats
     ) -> list[list[int]]:
-        """For each label the columns of those headings in the circle that bring it about.
+        """For each label the columns of the neighbours' headings that it is inferred from.
 
-        Each heading in turn is taken away from all neighbours that carry it;
-        these are encoded again and the average decoded again.
+        Each heading in turn is removed from all neighbours that carry it; these
+        are encoded again and the new average is decoded.
         """
-        if len(labels) == 0 or len(circle) == 0:
+        if len(labels) == 0 or len(evidence) == 0:
             return [[] for _ in labels]
-        sets = self.columns.matrix(self._votes.label_sets, circle.rows)
-        who = np.repeat(np.arange(len(circle)), np.diff(sets.indptr))
+        sets = self.columns.matrix(self._snapshot.label_sets(), evidence.rows)
+        owners = np.repeat(np.arange(len(evidence)), np.diff(sets.indptr))
         headings = np.unique(sets.indices)
         if len(headings) == 0:
             return [[] for _ in labels]
         # One line per neighbour and heading: its label set without the heading.
-        reduced = sets[who]
-        lines = np.repeat(np.arange(len(who)), np.diff(reduced.indptr))
+        reduced = sets[owners]
+        lines = np.repeat(np.arange(len(owners)), np.diff(reduced.indptr))
         reduced.data[reduced.indices == sets.indices[lines]] = 0
-        vectors = self._latents.of(circle.rows)
-        losses = (self.model.encode(reduced) - vectors[who]) * weights[who, None]
+        vectors = self._latents.of(evidence.rows)
+        losses = (self.model.encode(reduced) - vectors[owners]) * weights[owners, None]
         changes = np.zeros((len(headings), losses.shape[1]), dtype=np.float32)
         np.add.at(changes, np.searchsorted(headings, sets.indices), losses)
         whole = weights @ vectors
@@ -230,34 +339,32 @@ class LabelAe:
         averages: Floats = np.einsum("nk,nke->ne", weights / totals, vectors)
         return averages
 
-    def _weights(self, near: Neighbours) -> Floats:
-        weights = np.where(near.rows != NOBODY, self._votes.weights(near), 0)
-        return weights.astype(np.float32)
-
-    def _ranked(self, logits: Floats) -> Ranking:
+    def _ranked(
+        self, logits: Floats, targets: npt.NDArray[np.int64], *, has_policy: bool
+    ) -> Ranking:
         documents, labels = np.nonzero(logits > np.log(_FLOOR / (1 - _FLOOR)))
-        columns = self._targets[labels]
+        columns = targets[labels]
         scores = 1 / (1 + np.exp(-logits[documents, labels]))
         allowed = columns >= 0
         documents, columns, scores = documents[allowed], columns[allowed], scores[allowed]
-        order = np.lexsort((self._votes.label_order[columns], -scores, documents))
+        label_order = self._snapshot.label_order()
+        order = np.lexsort((label_order[columns], -scores, documents))
         documents, columns, scores = documents[order], columns[order], scores[order]
-        if self._votes.policy is not None:
-            # Several labels may stand for one concept today: the best of them counts.
-            keys = documents * len(self._votes.label_order) + columns
+        if has_policy:
+            # Several labels may stand for one concept: the best of them counts.
+            keys = documents * len(label_order) + columns
             first = np.sort(np.unique(keys, return_index=True)[1])
             documents, columns, scores = documents[first], columns[first], scores[first]
         return Ranking.from_pairs(documents, columns, scores, len(logits))
 
 
-def model_folder(collection: Collection) -> Path:
-    """Where a collection keeps its label autoencoder."""
-    return collection.path / "models" / MODEL_NAME
+def _weights(near: Neighbours, scorer: ScorerSettings) -> Floats:
+    return np.where(near.rows != NO_NEIGHBOUR, weights_of(near, scorer), 0).astype(np.float32)
 
 
-def _matched(collection: Collection, model: LabelModel) -> LabelColumns:
-    """Where the model's labels are in the collection's vocabulary."""
-    by_id = collection.columns_by_id()
+def _matched(reader: Reader, model: LabelModel) -> LabelColumns:
+    """The columns of the model's labels in the collection's vocabulary."""
+    by_id = reader.columns_by_id()
     columns = np.array([by_id.get(label, -1) for label in model.info.labels], dtype=np.int64)
     known = int(np.count_nonzero(columns >= 0))
     if known < _LEAST_KNOWN * len(columns):
@@ -267,7 +374,7 @@ def _matched(collection: Collection, model: LabelModel) -> LabelColumns:
         )
     if known < len(columns):
         logger.warning(
-            "%s: %d headings of the model are not in the vocabulary any more and are left out",
+            "%s: skipping %d headings of the model that are not in the vocabulary any more",
             model.folder,
             len(columns) - known,
         )

@@ -1,82 +1,91 @@
 """The method `lexical`: headings that the text itself names. It needs no documents.
 
 With t and b the numbers of times that title and body name a heading outside
-longer names, w how much its most telling name tells (`NameTable.weights`: long
-names of rare words tell most), n the number of concepts that share its least
+longer names, w the weight of its most specific name (`NameTable.weights`: long
+names of rare words weigh most), n the number of concepts that share its least
 ambiguous name, and p in [0, 1] the place where it is named first, its strength is
 
     s = w / n · (2 [t > 0] + log2(1 + t + b) + ¼ [nested]) · (1 − p / 2)
 
 and its score s / (1 + s). The constants were chosen from a small grid on the
-development parts of mesh47k and tibkat; what it reaches is in results/lexical.md.
+development parts of mesh47k and tibkat; results/lexical.md has the results.
 """
 
 from __future__ import annotations
 
-from copy import copy
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
-from labelkin.scoring.cut import cut
-from labelkin.scoring.mention_search import MentionSearch
 from labelkin.scoring.mentions import Mentions
-from labelkin.scoring.policy import policy_for
+from labelkin.scoring.method import Method
 from labelkin.scoring.queries import Queries
 from labelkin.scoring.ranking import Ranking
-from labelkin.scoring.settings import LexicalSettings
+from labelkin.scoring.settings import Settings
 from labelkin.scoring.suggestion import Suggestion
-from labelkin.store.collection import Collection
 
 _TITLE = 2.0
 _NESTED = 0.25
 _LATE = 0.5
 
 
-class Lexical:
-    """Ranks the headings that documents name, for one state of a collection."""
+class Lexical(Method):
+    """Ranks the headings that documents name."""
 
-    def __init__(self, collection: Collection, settings: LexicalSettings) -> None:
-        self.settings = settings
-        self._collection = collection
-        self._label_order = collection.label_order()
-        policy = policy_for(collection, settings.include, settings.exclude)
-        self._search = MentionSearch(collection, policy)
+    name = "lexical"
+    about = "suggests headings that the text names and needs no documents"
 
-    def changed(self, settings: LexicalSettings) -> Lexical:
-        """The same with another cut; what may be suggested stays as it was."""
-        other = copy(self)
-        other.settings = settings
-        return other
+    def depth(self, settings: Settings) -> int:  # noqa: ARG002
+        """It needs no neighbours."""
+        return 0
 
-    def rank(self, queries: Queries) -> Ranking:
+    def rank(self, queries: Queries, settings: Settings) -> Ranking:
         """All headings that are named, best first."""
-        mentions = self._search.find(queries.documents)
+        mentions = queries.mentions(queries.policy(settings.include, settings.exclude))
         documents, scores = mentions.documents, lexical_scores(mentions)
-        order = np.lexsort((self._label_order[mentions.columns], -scores, documents))
+        label_order = queries.snapshot.label_order()
+        order = np.lexsort((label_order[mentions.columns], -scores, documents))
         return Ranking.from_pairs(
             documents[order], mentions.columns[order], scores[order], len(queries)
         )
 
-    def cut(self, queries: Queries, ranking: Ranking) -> Ranking:  # noqa: ARG002 - see Method
-        """The headings that are given out."""
-        return cut(ranking, None, self.settings.threshold or None, self.settings.limit or None)
-
-    def suggestions(self, queries: Queries, given: Ranking) -> list[list[Suggestion]]:
+    def explain(
+        self,
+        queries: Queries,
+        given: Ranking,
+        settings: Settings,
+        *,
+        signals: bool = False,
+    ) -> list[list[Suggestion]]:
         """The given headings with the words that name them."""
-        concepts = self._collection.concepts(sorted({*given.columns.tolist()}))
-        found = []
-        for document, (columns, scores) in zip(queries.documents, given, strict=True):
-            namings = self._search.namings(document) if len(columns) else {}
-            found.append(
-                [
-                    Suggestion(concepts[column], score, rank, named=namings[column])
-                    for rank, (column, score) in enumerate(
-                        zip(columns.tolist(), scores.tolist(), strict=True), start=1
-                    )
-                ]
-            )
-        return found
+        suggestions = super().explain(queries, given, settings, signals=signals)
+        for place, (columns, _) in enumerate(given):
+            namings = queries.namings(place) if len(columns) else {}
+            suggestions[place] = [
+                replace(suggestion, named=namings.get(column, ()))
+                for suggestion, column in zip(suggestions[place], columns.tolist(), strict=True)
+            ]
+        return suggestions
+
+    def threshold(self, settings: Settings) -> float:
+        """How strongly a heading must be named."""
+        return settings.lexical.threshold
+
+    def with_threshold(self, settings: Settings, threshold: float) -> Settings:
+        """The settings with another threshold."""
+        return replace(settings, lexical=replace(settings.lexical, threshold=threshold))
+
+    def sweep(
+        self,
+        settings: Settings,
+        ks: Sequence[int],  # noqa: ARG002
+        thresholds: Sequence[float],
+    ) -> Iterator[list[Settings]]:
+        """The threshold."""
+        tried = dict.fromkeys((*thresholds, settings.lexical.threshold))
+        yield [self.with_threshold(settings, threshold) for threshold in tried]
 
 
 def lexical_scores(mentions: Mentions) -> npt.NDArray[np.float32]:

@@ -1,94 +1,132 @@
-"""Finding what documents of any language name of a collection's vocabulary."""
+"""Finding the concepts that documents of any language name."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
 from labelkin.corpus.document import Document
+from labelkin.memo import Memo
 from labelkin.represent.folding import plain, word_spans
-from labelkin.scoring.mentions import MentionFinder, Mentions, parts_of
+from labelkin.scoring.mentions import Integers, Matches, MentionFinder, Mentions, parts_of
 from labelkin.scoring.name_cache import name_tables
 from labelkin.scoring.name_table import NameTable
-from labelkin.scoring.policy import LabelPolicy
+from labelkin.scoring.policy import policy_for
 from labelkin.scoring.suggestion import Naming
-from labelkin.store.collection import Collection
+from labelkin.store.reader import Reader
+
+# Documents searched at a time.
+_CHUNK = 250
 
 
 class MentionSearch:
     """Looks for the names that concepts have in the language of each document.
 
-    Where the vocabulary has few names in that language, those of the language
-    that it has most in are looked for. A policy says which concepts may be
-    named, and which stand for others.
+    If the vocabulary has few names in that language, the language with the most
+    names is used. Deprecated concepts count as those that replaced them.
+    Threads may share it.
     """
 
-    def __init__(self, collection: Collection, policy: LabelPolicy | None = None) -> None:
-        self._collection = collection
-        self._tables = name_tables(collection)
+    def __init__(self, reader: Reader) -> None:
+        policy = policy_for(reader)
+        self._tables = name_tables(reader)
         self._targets = None if policy is None else policy.target
-        self._finders: dict[str, MentionFinder] = {}
+        self._finders = Memo()
 
-    def find(self, documents: Sequence[Document]) -> Mentions:
-        """The concepts that each document names, as arrays."""
-        parts = [
-            self.finder(language).find([document for _, document in run])
-            for language, run in groupby(self._in_languages(documents), key=lambda pair: pair[0])
-        ]
-        return Mentions.joined(parts) if parts else self.finder("").find([])
+    @classmethod
+    def of(cls, reader: Reader) -> MentionSearch:
+        """The search for the reader's vocabulary, made once."""
+        return reader.vocabulary_state.derived.get("mentions", lambda: cls(reader))
 
-    def namings(self, document: Document) -> dict[int, tuple[Naming, ...]]:
-        """The words by which one document names each concept, those that tell most first.
-
-        Title before body, outside longer names before inside, then the more frequent.
-        """
-        ((language, prepared),) = self._in_languages([document])
-        finder = self.finder(language)
-        matches = finder.matches([prepared])
-        words = _Words(prepared)
-        found: dict[int, Counter[tuple[str, bool, bool]]] = {}
-        written: dict[str, str] = {}
-        for column, begin, end, in_title, nested in zip(
-            matches.columns.tolist(),
-            matches.begins.tolist(),
-            matches.ends.tolist(),
-            matches.in_title.tolist(),
-            matches.nested.tolist(),
-            strict=True,
-        ):
-            text = words.between(begin, end)
-            written.setdefault(text.casefold(), text)
-            found.setdefault(column, Counter())[(text.casefold(), in_title, nested)] += 1
-        return {
-            column: tuple(
-                Naming(written[key], "title" if in_title else "body", count, nested)
-                for (key, in_title, nested), count in sorted(
-                    counts.items(), key=lambda item: (item[0][2], not item[0][1], -item[1])
-                )
-            )
-            for column, counts in found.items()
-        }
+    def matches(self, documents: Sequence[Document]) -> TextMatches:
+        """All places where the documents, which must have languages, name a concept."""
+        parts: list[MatchedPart] = []
+        for language, run in groupby(documents, key=self._table_language):
+            finder = self.finder(language)
+            of_run = list(run)
+            for start in range(0, len(of_run), _CHUNK):
+                part = of_run[start : start + _CHUNK]
+                matches, sizes = finder.matches(part)
+                parts.append(MatchedPart(part, matches, sizes, finder))
+        return TextMatches(parts, self.finder(""))
 
     def finder(self, language: str) -> MentionFinder:
         """The finder of names in one language."""
-        if language not in self._finders:
-            table = self._tables.get(language) or NameTable.make((), language)
-            self._finders[language] = MentionFinder(table, self._targets)
-        return self._finders[language]
+        return self._finders.get(
+            language,
+            lambda: MentionFinder(
+                self._tables.get(language) or NameTable.make((), language), self._targets
+            ),
+        )
 
-    def _in_languages(self, documents: Sequence[Document]) -> list[tuple[str, Document]]:
-        limit = self._collection.config.documents.max_characters
-        cut = [document.cut(limit) for document in documents]
-        main = next(iter(self._tables), "")
-        if len(self._tables) < 2:
-            return [(main, document) for document in cut]
-        expected = self._collection.only_language()
-        found = []
-        for document in cut:
-            language = self._collection.in_its_language(document, expected).language or ""
-            found.append((language if language in self._tables else main, document))
-        return found
+    def _table_language(self, document: Document) -> str:
+        language = document.language or ""
+        return language if language in self._tables else next(iter(self._tables), "")
+
+
+@dataclass(frozen=True)
+class MatchedPart:
+    """Some documents of one language, and the matches in them."""
+
+    documents: Sequence[Document]
+    matches: Matches
+    sizes: Integers
+    finder: MentionFinder
+
+
+class TextMatches:
+    """All places where a batch of documents names a concept."""
+
+    def __init__(self, parts: Sequence[MatchedPart], empty: MentionFinder) -> None:
+        self._parts = parts
+        self._empty = empty
+
+    def mentions(self) -> Mentions:
+        """The concepts that each document names, as arrays."""
+        parts = [
+            part.finder.mentions(part.matches, part.sizes, len(part.documents))
+            for part in self._parts
+        ]
+        return Mentions.joined(parts) if parts else self._empty.find([])
+
+    def namings(self, place: int) -> dict[int, tuple[Naming, ...]]:
+        """The words by which one document names each concept, the strongest first.
+
+        Title before body, outside longer names before inside, then the more frequent.
+        """
+        for part in self._parts:
+            if place < len(part.documents):
+                return _namings(part.documents[place], part.matches.of(place))
+            place -= len(part.documents)
+        raise IndexError(place)
+
+
+def _namings(document: Document, matches: Matches) -> dict[int, tuple[Naming, ...]]:
+    words = _Words(document)
+    by_column: dict[int, Counter[tuple[str, bool, bool]]] = {}
+    written: dict[str, str] = {}
+    for column, begin, end, in_title, nested in zip(
+        matches.columns.tolist(),
+        matches.begins.tolist(),
+        matches.ends.tolist(),
+        matches.in_title.tolist(),
+        matches.nested.tolist(),
+        strict=True,
+    ):
+        text = words.between(begin, end)
+        written.setdefault(text.casefold(), text)
+        by_column.setdefault(column, Counter())[(text.casefold(), in_title, nested)] += 1
+    return {
+        column: tuple(
+            Naming(written[key], "title" if in_title else "body", count, nested)
+            for (key, in_title, nested), count in sorted(
+                counts.items(), key=lambda item: (item[0][2], not item[0][1], -item[1])
+            )
+        )
+        for column, counts in by_column.items()
+    }
 
 
 class _Words:
@@ -103,6 +141,6 @@ class _Words:
             self._spans += [(text, begin, end) for begin, end in spans]
 
     def between(self, begin: int, end: int) -> str:
-        """The text from one word up to, but without, another."""
+        """The text from one word up to another, exclusive."""
         text, first, _ = self._spans[begin]
         return " ".join(text[first : self._spans[end - 1][2]].split())

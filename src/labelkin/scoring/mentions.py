@@ -2,7 +2,7 @@
 
 Case, plural and other endings, hyphens and the order at a comma do not matter.
 A name inside a longer one that is found as well ("diabetes" in "type 2
-diabetes") is nested and counted apart. A name that is an acronym has to be
+diabetes") is nested and counted separately. A name that is an acronym has to be
 written as one, so that "aids" and "all" stay words; an ambiguous or very short
 one counts only where the text names the concept in another way as well.
 """
@@ -24,8 +24,8 @@ _UNKNOWN = "\x01"
 _BREAK = "\x02"
 # Documents searched at a time, and words whose codes are remembered.
 _CHUNK = 250
-_REMEMBERED = 1_000_000
-# Acronyms of no more letters mean too many things to be believed alone.
+_REMEMBERED = 100_000
+# Acronyms of at most this many letters are too ambiguous to count alone.
 _SHORT = 2
 
 Integers = npt.NDArray[np.int64]
@@ -33,7 +33,7 @@ Integers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Matches:
-    """Every single match in a batch: who is named where, and by which name.
+    """All matches in a batch: which concept is named where, and by which name.
 
     `begins` and `ends` count the words of a document, its title before its
     body; `names` are places in the `NameTable`.
@@ -53,6 +53,12 @@ class Matches:
     def __len__(self) -> int:
         return len(self.documents)
 
+    def of(self, document: int) -> Matches:
+        """The matches in one document, which becomes number 0."""
+        mine = self.documents == document
+        arrays = {field.name: getattr(self, field.name)[mine] for field in fields(self)}
+        return Matches(**arrays | {"documents": np.zeros(int(mine.sum()), dtype=np.int64)})
+
 
 @dataclass(frozen=True)
 class Mentions:
@@ -64,7 +70,7 @@ class Mentions:
     document, towards 1 for the last), the `length` in words of the longest
     name, whether `preferred` is among the names, whether nothing but an
     `acronym` is, how many concepts are `sharing` the least ambiguous name, and the
-    `weight` of the most telling one (`NameTable.weights`).
+    `weight` of the most specific one (`NameTable.weights`).
     """
 
     starts: Integers
@@ -96,6 +102,13 @@ class Mentions:
             for field in fields(cls)[1:]
         }
         return cls(np.concatenate(([0], np.cumsum(lengths))).astype(np.int64), **arrays)
+
+    def allowed(self, targets: Integers) -> Mentions:
+        """Only the concepts that a policy allows: those that stand for themselves."""
+        kept = targets[self.columns] == self.columns
+        counts = np.concatenate(([0], np.cumsum(kept)))
+        arrays = {field.name: getattr(self, field.name)[kept] for field in fields(self)[1:]}
+        return Mentions(counts[self.starts], **arrays)
 
     def taken(self, places: Integers) -> Mentions:
         """The documents at `places`, in that order."""
@@ -130,14 +143,13 @@ class MentionFinder:
         ]
         return Mentions.joined(parts)
 
-    def matches(self, documents: Sequence[Document]) -> Matches:
-        """Every match in the documents, by document and place."""
-        return self._matches(documents)[0]
-
     def _mentions(self, documents: Sequence[Document]) -> Mentions:
-        found, sizes = self._matches(documents)
-        order = np.lexsort((found.columns, found.documents))
-        keys = np.stack((found.documents[order], found.columns[order]))
+        return self.mentions(*self.matches(documents), len(documents))
+
+    def mentions(self, matches: Matches, sizes: Integers, documents: int) -> Mentions:
+        """The matches of some documents gathered by document and concept."""
+        order = np.lexsort((matches.columns, matches.documents))
+        keys = np.stack((matches.documents[order], matches.columns[order]))
         is_new = np.ones(len(order), dtype=np.bool_)
         is_new[1:] = (keys[:, 1:] != keys[:, :-1]).any(0)
         begins = np.flatnonzero(is_new)
@@ -147,24 +159,24 @@ class MentionFinder:
                 return np.empty(0, dtype=kind)
             return function.reduceat(values[order], begins).astype(kind)
 
-        outside = ~found.nested
-        places = found.begins / np.maximum(sizes[found.documents], 1)
-        counts = np.bincount(keys[0, begins], minlength=len(documents))
+        outside = ~matches.nested
+        places = matches.begins / np.maximum(sizes[matches.documents], 1)
+        counts = np.bincount(keys[0, begins], minlength=documents)
         return Mentions(
             starts=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
             columns=keys[1, begins].astype(np.int32),
-            title=gathered(np.add, (outside & found.in_title).astype(np.int32), np.int32),
-            body=gathered(np.add, (outside & ~found.in_title).astype(np.int32), np.int32),
-            nested=gathered(np.add, found.nested.astype(np.int32), np.int32),
+            title=gathered(np.add, (outside & matches.in_title).astype(np.int32), np.int32),
+            body=gathered(np.add, (outside & ~matches.in_title).astype(np.int32), np.int32),
+            nested=gathered(np.add, matches.nested.astype(np.int32), np.int32),
             first=gathered(np.minimum, places, np.float32),
-            length=gathered(np.maximum, found.lengths, np.int32),
-            preferred=gathered(np.logical_or, found.preferred, np.bool_),
-            acronym=gathered(np.logical_and, found.acronyms, np.bool_),
-            sharing=gathered(np.minimum, self._bearers[found.names], np.int32),
-            weight=gathered(np.maximum, self._weights[found.names], np.float32),
+            length=gathered(np.maximum, matches.lengths, np.int32),
+            preferred=gathered(np.logical_or, matches.preferred, np.bool_),
+            acronym=gathered(np.logical_and, matches.acronyms, np.bool_),
+            sharing=gathered(np.minimum, self._bearers[matches.names], np.int32),
+            weight=gathered(np.maximum, self._weights[matches.names], np.float32),
         )
 
-    def _matches(self, documents: Sequence[Document]) -> tuple[Matches, Integers]:
+    def matches(self, documents: Sequence[Document]) -> tuple[Matches, Integers]:
         """The matches, and how many words each document has."""
         words: list[str] = []
         bounds = [0]
@@ -174,10 +186,10 @@ class MentionFinder:
                 words.append(_BREAK)
                 bounds.append(len(words))
         edges = np.array(bounds, dtype=np.int64)
-        names, begins, ends = self._found(self._coded(words))
+        names, begins, ends = self._names_in(self._coded(words))
         parts = np.searchsorted(edges, begins, side="right") - 1
         nested = _nested(begins, ends)
-        # A line per match and concept that bears the name.
+        # A line per match and concept with that name.
         bearers = self._bearers[names]
         lines = np.repeat(np.arange(len(names)), bearers)
         offsets = np.arange(len(lines)) - np.repeat(np.cumsum(bearers) - bearers, bearers)
@@ -188,8 +200,8 @@ class MentionFinder:
         acronyms = self.table.acronyms[entries]
         kept = columns >= 0
         of_document = parts[lines] // 2
-        # Acronyms must be written as such; if many bear one, or it is very short, the
-        # document must name the concept in another way as well.
+        # Acronyms must be written as such; if several concepts share one, or it is very
+        # short, the document must name the concept in another way as well.
         doubtful = np.flatnonzero(acronyms & kept)
         spelled = [words[begin] for begin in begins[lines[doubtful]].tolist()]
         keys = of_document * (self._width + 1) + columns
@@ -201,7 +213,7 @@ class MentionFinder:
         lines, entries, columns = lines[kept], entries[kept], columns[kept]
         of_document = of_document[kept]
         first_words = edges[0:-1:2]
-        found = Matches(
+        matches = Matches(
             documents=of_document,
             columns=columns,
             names=names[lines],
@@ -213,21 +225,26 @@ class MentionFinder:
             acronyms=acronyms[kept],
             lengths=(ends - begins)[lines],
         )
-        return found, np.diff(edges[::2])
+        return matches, np.diff(edges[::2])
 
-    def _found(self, coded: str) -> tuple[Integers, Integers, Integers]:
+    def _names_in(self, coded: str) -> tuple[Integers, Integers, Integers]:
         """Names, begins and ends of all matches, overlapping ones as well."""
-        found = self.table.automaton.find_matches_as_indexes(coded, overlapping=True)
-        names, begins, ends = np.array(found, dtype=np.int64).reshape(-1, 3).T
+        matches = self.table.automaton.find_matches_as_indexes(coded, overlapping=True)
+        names, begins, ends = np.array(matches, dtype=np.int64).reshape(-1, 3).T
         return names, begins, ends
 
     def _coded(self, words: list[str]) -> str:
-        codes = self._codes
-        if len(codes) > _REMEMBERED:
-            codes.clear()
-        codes[_BREAK] = _BREAK
+        # Threads share the cache: a full one is replaced, because others may still read it.
+        if len(self._codes) > _REMEMBERED:
+            self._codes = {}
+        known = self._codes
+        codes = {_BREAK: _BREAK}
         for word in {*words}.difference(codes):
-            codes[word] = self._words.get(folded(word, self.table.language), _UNKNOWN)
+            code = known.get(word)
+            if code is None:
+                code = self._words.get(folded(word, self.table.language), _UNKNOWN)
+                known[word] = code
+            codes[word] = code
         return "".join([codes[word] for word in words])
 
 

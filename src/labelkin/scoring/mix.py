@@ -2,133 +2,196 @@
 
 from __future__ import annotations
 
-from copy import copy
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from labelkin.scoring.cut import cut
-from labelkin.scoring.knn import Knn
-from labelkin.scoring.label_ae import LabelAe
+from labelkin.autoencoder.model import LabelModel
+from labelkin.scoring.cut import COUNT_SCHEMES, cut
+from labelkin.scoring.knn import carried, counts_of, cut_by, votes_of
+from labelkin.scoring.label_ae import LabelAe, decoded
+from labelkin.scoring.method import Method
 from labelkin.scoring.queries import Queries
 from labelkin.scoring.ranking import Ranking
-from labelkin.scoring.settings import MixSettings
+from labelkin.scoring.settings import Settings
 from labelkin.scoring.suggestion import Suggestion
+from labelkin.store.models import Model
+
+SHARES = tuple(np.round(np.arange(0.0, 1.0001, 0.1), 2).tolist())
 
 
-class _Pair:
+class _Mixed(Method):
     """Both scorers over the same neighbours; votes are the evidence where there are any."""
 
-    def __init__(self, knn: Knn, label_ae: LabelAe) -> None:
-        self.knn = knn
-        self.label_ae = label_ae
-        self._last: tuple[Queries, Ranking, Ranking] | None = None
+    votes = True
 
-    def parts(self, queries: Queries) -> tuple[Ranking, Ranking]:
-        """What the label-AE and the votes say, kept for the next call about the same."""
-        if self._last is None or self._last[0] is not queries:
-            decoded, votes = self.label_ae.rank(queries), self.knn.rank(queries)
-            self._last = (queries, decoded, votes)
-        return self._last[1:]
+    def required_models(self) -> tuple[type[Model], ...]:
+        """The label autoencoder."""
+        return (LabelModel,)
 
-    def sharing(self, other: _Pair) -> Self:
-        """The same, with what another pair that differs in its cuts only has found already."""
-        same = copy(self)
-        same._last = other._last
-        return same
+    def depth(self, settings: Settings) -> int:
+        """As many neighbours as either scorer needs."""
+        return max(settings.knn.k, settings.label_ae.k)
 
-    def suggestions(self, queries: Queries, given: Ranking) -> list[list[Suggestion]]:
+    def explain(
+        self,
+        queries: Queries,
+        given: Ranking,
+        settings: Settings,
+        *,
+        signals: bool = False,
+    ) -> list[list[Suggestion]]:
         """The given labels with the neighbours that carry them.
 
-        A heading that none of them carries has the label-AE's evidence.
+        A heading that none of them carries has the label autoencoder's evidence.
         """
-        found = self.knn.suggestions(queries, given)
-        for place, suggestions in enumerate(found):
-            foreign = [n for n, suggestion in enumerate(suggestions) if not suggestion.votes]
-            if foreign:
+        suggestions = carried(queries, given, settings.knn, settings)
+        for place, of_document in enumerate(suggestions):
+            inferred = [n for n, suggestion in enumerate(of_document) if not suggestion.votes]
+            if inferred:
                 columns, scores = given[place]
-                one = Ranking.from_lists([columns[foreign].tolist()], [scores[foreign].tolist()])
-                near = queries[place : place + 1]
-                (inferred,) = self.label_ae.suggestions(near, one)
-                for number, suggestion in zip(foreign, inferred, strict=True):
-                    suggestions[number] = replace(suggestion, rank=number + 1)
-        return found
+                only = Ranking.from_lists([columns[inferred].tolist()], [scores[inferred].tolist()])
+                query = queries.part(slice(place, place + 1))
+                (explained,) = LabelAe().explain(query, only, settings, signals=signals)
+                for number, suggestion in zip(inferred, explained, strict=True):
+                    of_document[number] = replace(suggestion, rank=number + 1)
+        return suggestions
 
 
-class Mix(_Pair):
+class Mix(_Mixed):
     """The paper's mix: the label-AE's labels first, then votes up to the votes' count.
 
     If the label-AE gives more than the count, all of them stay; if it gives
     none, the votes decide alone.
     """
 
-    def rank(self, queries: Queries) -> Ranking:
+    name = "mix"
+    about = "takes the headings of label-ae first and then those with the most votes"
+
+    def rank(self, queries: Queries, settings: Settings) -> Ranking:
         """The labels that the label-AE gives, then all others by votes.
 
         A vote's share is scaled so as not to exceed the last label before it.
         """
-        decoded, votes = self.parts(queries)
-        leading = self.label_ae.cut(queries, decoded)
-        new = ~_is_in(votes, leading, len(self.knn.label_order))
-        rest = votes.kept(new)
+        votes = votes_of(queries, settings.knn, settings)
+        leading = self._leading(queries, settings)
+        rest = votes.kept(~_is_in(votes, leading, len(queries.snapshot.label_order())))
         lowest = np.ones(len(leading), dtype=np.float32)
         there = leading.lengths > 0
         lowest[there] = leading.scores[leading.starts[1:][there] - 1]
         scaled = rest.scores * np.repeat(lowest, rest.lengths)
-        return _one_behind_the_other(leading, Ranking(rest.starts, rest.columns, scaled))
+        return _appended(leading, Ranking(rest.starts, rest.columns, scaled))
 
-    def cut(self, queries: Queries, ranking: Ranking) -> Ranking:
+    def cut(self, queries: Queries, ranking: Ranking, settings: Settings) -> Ranking:
         """The label-AE's labels, filled up to the votes' count."""
-        decoded, votes = self.parts(queries)
-        leading = self.label_ae.cut(queries, decoded).lengths
-        given = self.knn.cut(queries, votes).lengths
-        limit = self.knn.settings.limit or None
-        return cut(ranking, np.maximum(leading, given), None, limit)
+        if settings.limit and settings.knn.count is None and not settings.knn.threshold:
+            return cut(ranking, None, None, settings.limit)
+        votes = votes_of(queries, settings.knn, settings)
+        leading = self._leading(queries, settings).lengths
+        given = cut_by(queries, votes, settings.knn, settings).lengths
+        return cut(ranking, np.maximum(leading, given), None, settings.limit or None)
 
-    def changed(self, threshold: float) -> Mix:
-        """The same with another threshold of the label-AE."""
-        other = copy(self)
-        other.label_ae = self.label_ae.changed(
-            replace(self.label_ae.settings, count=None, threshold=threshold)
+    def _leading(self, queries: Queries, settings: Settings) -> Ranking:
+        """The label-AE's labels above its threshold."""
+        ranking = decoded(queries, settings.label_ae, settings)
+        return cut_by(queries, ranking, settings.label_ae, settings)
+
+    def threshold(self, settings: Settings) -> float:
+        """The label-AE's."""
+        return settings.label_ae.threshold
+
+    def with_threshold(self, settings: Settings, threshold: float) -> Settings:
+        """The settings with another threshold of the label-AE."""
+        return replace(settings, label_ae=replace(settings.label_ae, threshold=threshold))
+
+    def uncut(self, settings: Settings) -> Settings:
+        """The settings without counts and thresholds."""
+        return replace(
+            settings,
+            knn=replace(settings.knn, count=None, threshold=0.0),
+            label_ae=replace(settings.label_ae, count=None, threshold=0.0),
         )
-        return other
+
+    def sweep(
+        self,
+        settings: Settings,
+        ks: Sequence[int],  # noqa: ARG002
+        thresholds: Sequence[float],
+    ) -> Iterator[list[Settings]]:
+        """The label-AE's threshold."""
+        for threshold in dict.fromkeys((*thresholds, settings.label_ae.threshold)):
+            scorer = replace(settings.label_ae, count=None, threshold=threshold)
+            yield [replace(settings, label_ae=scorer)]
+
+    def as_config(self, settings: Settings) -> dict[str, dict[str, Any]]:
+        """The threshold is the label-AE's."""
+        return LabelAe().as_config(settings)
 
 
-class MixRanked(_Pair):
+class MixRanked(_Mixed):
     """Both scores in one: share · label-AE + (1 − share) · votes, ranked as a whole."""
 
-    def __init__(self, knn: Knn, label_ae: LabelAe, settings: MixSettings) -> None:
-        super().__init__(knn, label_ae)
-        self.settings = settings
+    name = "mix-ranked"
+    about = "combines both scores"
 
-    def changed(self, settings: MixSettings) -> MixRanked:
-        """The same with another share or cut."""
-        other = copy(self)
-        other.settings = settings
-        return other
-
-    def rank(self, queries: Queries) -> Ranking:
+    def rank(self, queries: Queries, settings: Settings) -> Ranking:
         """All labels of either, best first."""
-        decoded, votes = self.parts(queries)
-        width = len(self.knn.label_order)
-        share = np.float32(self.settings.share)
-        keys = np.concatenate((_keys(decoded, width), _keys(votes, width)))
-        parts = np.concatenate((decoded.scores * share, votes.scores * (1 - share)))
+        votes = votes_of(queries, settings.knn, settings)
+        from_latents = decoded(queries, settings.label_ae, settings)
+        label_order = queries.snapshot.label_order()
+        width = len(label_order)
+        share = np.float32(settings.mix.share)
+        keys = np.concatenate((_keys(from_latents, width), _keys(votes, width)))
+        parts = np.concatenate((from_latents.scores * share, votes.scores * (1 - share)))
         both, places = np.unique(keys, return_inverse=True)
         scores = np.bincount(places, parts, len(both)).astype(np.float64, copy=False)
         documents, columns = np.divmod(both, max(width, 1))
-        order = np.lexsort((self.knn.label_order[columns], -scores, documents))
+        order = np.lexsort((label_order[columns], -scores, documents))
         return Ranking.from_pairs(documents[order], columns[order], scores[order], len(votes))
 
-    def cut(self, queries: Queries, ranking: Ranking) -> Ranking:
+    def cut(self, queries: Queries, ranking: Ranking, settings: Settings) -> Ranking:
         """As many labels as the voting neighbours have, or those above the threshold."""
-        settings = self.settings
-        votes = self.knn.changed(replace(self.knn.settings, count=settings.count))
-        counts = votes.counts(queries)
-        limit = self.knn.settings.limit or None
-        return cut(ranking, counts, settings.threshold or None, limit)
+        mix = settings.mix
+        counts = counts_of(queries, replace(settings.knn, count=mix.count))
+        return cut(ranking, counts, mix.threshold or None, settings.limit or None)
+
+    def threshold(self, settings: Settings) -> float:
+        """The joint ranking's."""
+        return settings.mix.threshold
+
+    def with_threshold(self, settings: Settings, threshold: float) -> Settings:
+        """The settings with another threshold of the joint ranking."""
+        return replace(settings, mix=replace(settings.mix, threshold=threshold))
+
+    def uncut(self, settings: Settings) -> Settings:
+        """The settings without count and threshold."""
+        return replace(settings, mix=replace(settings.mix, count=None, threshold=0.0))
+
+    def sweep(
+        self,
+        settings: Settings,
+        ks: Sequence[int],  # noqa: ARG002
+        thresholds: Sequence[float],
+    ) -> Iterator[list[Settings]]:
+        """The share; counts alone and thresholds alone."""
+        for share in dict.fromkeys((*SHARES, settings.mix.share)):
+            mix = replace(settings.mix, share=share)
+            by_count = (replace(mix, count=count, threshold=0.0) for count in COUNT_SCHEMES[:1])
+            by_threshold = (replace(mix, count=None, threshold=one) for one in thresholds)
+            tried = dict.fromkeys((*by_count, *by_threshold, mix))
+            yield [replace(settings, mix=one) for one in tried]
+
+    def swept(self, settings: Settings) -> dict[str, Any]:
+        """Share and cut."""
+        mix = settings.mix
+        return {"share": mix.share, "count": mix.count or "none", "threshold": mix.threshold}
+
+    def as_config(self, settings: Settings) -> dict[str, dict[str, Any]]:
+        """The section is called mix."""
+        return {"mix": self.swept(settings)}
 
 
 def _keys(ranking: Ranking, width: int) -> npt.NDArray[np.int64]:
@@ -140,7 +203,7 @@ def _is_in(ranking: Ranking, other: Ranking, width: int) -> npt.NDArray[np.bool_
     return np.isin(_keys(ranking, width), _keys(other, width))
 
 
-def _one_behind_the_other(first: Ranking, second: Ranking) -> Ranking:
+def _appended(first: Ranking, second: Ranking) -> Ranking:
     """For each document the labels of the first ranking, then those of the second."""
     documents = np.concatenate(
         [np.repeat(np.arange(len(part)), part.lengths) for part in (first, second)]

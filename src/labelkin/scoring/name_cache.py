@@ -1,4 +1,4 @@
-"""The names of a collection's vocabulary on disk, so that a new process has them at once."""
+"""A cache of the vocabulary's name tables on disk, which a new process loads at once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from labelkin.atomic import atomic_file
 from labelkin.scoring.name_table import NameTable
-from labelkin.store.collection import Collection
+from labelkin.store.reader import Reader
 
 logger = logging.getLogger(__name__)
 
@@ -23,48 +23,40 @@ _NAME = "names.npz"
 _FORMAT = 1
 _ARRAYS = ("starts", "columns", "preferred", "acronyms")
 _TEXTS = ("words", "names")
-# A language with a smaller share of the names than this, of those of the richest, has no table.
+# A language with fewer names than this share of the richest one has no table of its own.
 _FEW = 0.1
-# Tables of the latest vocabularies: with them goes the automaton, which takes longest to make.
-_REMEMBERED = 2
-_latest: dict[str, dict[str, NameTable]] = {}
 
 
-def name_tables(collection: Collection) -> dict[str, NameTable]:
+def name_tables(reader: Reader) -> dict[str, NameTable]:
     """A table for each language in which concepts have many names, the richest first.
 
-    Names in languages with far fewer, as labels of stray documents may bring
-    them in, are in the first table as well.
-    They are kept in the collection's folder, if it can be written to, and made
-    anew when the vocabulary has changed.
+    Names in languages with far fewer, for example from labels of stray
+    documents, go into the first table. The tables are cached in the
+    collection's folder, if it can be written to, and rebuilt when the
+    vocabulary has changed.
     """
-    state = collection.vocabulary_state()
-    if state not in _latest:
-        while len(_latest) >= _REMEMBERED:
-            _latest.pop(next(iter(_latest)))
-        _latest[state] = _kept_or_made(collection, state)
-    return _latest[state]
-
-
-def _kept_or_made(collection: Collection, state: str) -> dict[str, NameTable]:
-    path = collection.path / "cache" / _NAME
-    about = {"format": _FORMAT, "vocabulary": state, "stemmer": version("PyStemmer")}
+    path = reader.path / "cache" / _NAME
+    about = {
+        "format": _FORMAT,
+        "vocabulary": reader.vocabulary_state.key,
+        "stemmer": version("PyStemmer"),
+    }
     with suppress(OSError, ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile):
-        kept = _load(path, about)
-        if kept is not None:
-            return kept
-    tables = _made(collection)
-    if not collection.database.read_only:
+        cached = _load(path, about)
+        if cached is not None:
+            return cached
+    tables = _make_tables(reader)
+    if not reader.read_only:
         try:
             path.parent.mkdir(exist_ok=True)
             _save(path, about, tables)
         except OSError as error:
-            logger.warning("%s: names are not kept (%s)", path, error.strerror)
+            logger.warning("%s: names are not cached (%s)", path, error.strerror)
     return tables
 
 
-def _made(collection: Collection) -> dict[str, NameTable]:
-    vocabulary = collection.vocabulary
+def _make_tables(reader: Reader) -> dict[str, NameTable]:
+    vocabulary = reader.vocabulary
     amounts: Counter[str] = Counter()
     for concept in vocabulary:
         amounts.update(list(concept.names))
@@ -89,17 +81,17 @@ def _save(path: Path, about: dict[str, Any], tables: dict[str, NameTable]) -> No
         for name in _TEXTS:
             text = "\n".join(getattr(table, name)).encode()
             arrays[f"{name}-{number}"] = np.frombuffer(text, dtype=np.uint8)
-    note = json.dumps({**about, "languages": list(tables)})
+    record = json.dumps({**about, "languages": list(tables)})
     with atomic_file(path) as file:
-        np.savez(file, about=np.array(note), **arrays)
+        np.savez(file, about=np.array(record), **arrays)
 
 
 def _load(path: Path, about: dict[str, Any]) -> dict[str, NameTable] | None:
-    """What `_save` wrote, None if that was about another vocabulary."""
+    """The saved tables; None if they belong to another vocabulary."""
     with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-        note = json.loads(str(arrays["about"]))
-        languages = note.pop("languages")
-        if note != about:
+        record = json.loads(str(arrays["about"]))
+        languages = record.pop("languages")
+        if record != about:
             return None
         tables = {}
         for number, language in enumerate(languages):

@@ -1,4 +1,4 @@
-"""All names of a vocabulary's concepts in one language, ready to be looked for in texts.
+"""All names of a vocabulary's concepts in one language, prepared for searching texts.
 
 Every word that occurs in a name has a code, one character of Unicode; a name is
 a string of such characters, and so is a text. A search for strings then finds
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from labelkin.represent.folding import folded, is_acronym, is_telling, name_words, plain
+from labelkin.represent.folding import can_be_name, folded, is_acronym, name_words, plain
 from labelkin.vocab.concept import Concept
 from labelkin.vocab.names import turned
 
@@ -32,11 +32,11 @@ _QUALIFIER = re.compile(r"\s*(?:\([^()]*\)|<[^<>]*>)$")
 
 @dataclass(frozen=True)
 class NameTable:
-    """Names as coded strings, each once, and the concepts that bear them.
+    """Distinct names as coded strings, and the concepts that have them.
 
     Name i belongs to the concepts `columns[starts[i]:starts[i + 1]]`;
-    `preferred` and `acronyms` stand beside them: whether it is the concept's
-    preferred name, and whether it is written as an acronym wherever it is given.
+    `preferred` and `acronyms` run parallel to `columns`: whether it is the concept's
+    preferred name, and whether the vocabulary always writes it as an acronym.
     """
 
     language: str
@@ -52,7 +52,7 @@ class NameTable:
 
     @cached_property
     def automaton(self) -> AhoCorasick:
-        """What finds all names in a coded text; made when it is first asked for."""
+        """Finds all names in a coded text; built when first used."""
         from ahocorasick_rs import AhoCorasick, Implementation
 
         return AhoCorasick(
@@ -64,19 +64,19 @@ class NameTable:
         return {word: code_of(number) for number, word in enumerate(self.words)}
 
     def weights(self) -> npt.NDArray[np.float32]:
-        """How much each name tells: the sum over its words of log(N / n) / log N.
+        """How specific each name is: the sum over its words of log(N / n) / log N.
 
-        N is the number of names, n that of names with the word: a word of its
-        own counts 1, one that is in many names little.
+        N is the number of names, n the number of names with the word: a word in
+        a single name counts 1, a word in many names little.
         """
         if not self.names:
             return np.empty(0, dtype=np.float32)
         points = np.frombuffer("".join(self.names).encode("utf-32-le"), dtype=np.uint32)
         counts = np.maximum(np.bincount(points), 1)
         total = np.log(max(len(self.names), 2))
-        telling = np.maximum(1 - np.log(counts) / total, 0)[points]
+        specificity = np.maximum(1 - np.log(counts) / total, 0)[points]
         lengths = np.array([len(name) for name in self.names])
-        return np.add.reduceat(telling, np.cumsum(lengths) - lengths).astype(np.float32)
+        return np.add.reduceat(specificity, np.cumsum(lengths) - lengths).astype(np.float32)
 
     @classmethod
     def make(
@@ -87,18 +87,18 @@ class NameTable:
         Names in `others` are taken as if they were in it.
         """
         written = list(_written(concepts, (language, *others)))
-        spoken = [name_words(plain(name)) for _, name, _ in written]
+        tokenised = [name_words(plain(name)) for _, name, _ in written]
         forms = {
             word: folded(word, language)
-            for word in dict.fromkeys(word for words in spoken for word in words)
+            for word in dict.fromkeys(word for words in tokenised for word in words)
         }
         known = tuple(dict.fromkeys(forms.values()))[:MOST_WORDS]
         codes = {word: code_of(number) for number, word in enumerate(known)}
         entries: dict[str, dict[int, tuple[bool, bool]]] = {}
-        for (column, _, preferred), words in zip(written, spoken, strict=True):
+        for (column, _, preferred), words in zip(written, tokenised, strict=True):
             acronym = len(words) == 1 and is_acronym(words[0])
             if not words or (
-                len(words) == 1 and not acronym and not is_telling(words[0], language)
+                len(words) == 1 and not acronym and not can_be_name(words[0], language)
             ):
                 continue
             coded = "".join([codes.get(forms[word], "") for word in words])
@@ -129,7 +129,7 @@ def code_of(number: int) -> str:
 def _written(
     concepts: Iterable[Concept], languages: Sequence[str]
 ) -> Iterator[tuple[int, str, bool]]:
-    """Column, name and whether it is the preferred one; turned names and bare ones as well."""
+    """Column, name and whether it is preferred; also names turned at a comma or unqualified."""
     for column, concept in enumerate(concepts):
         own = [concept.names[language] for language in languages if language in concept.names]
         synonyms = [name for tag in languages for name in concept.synonyms.get(tag, ())]

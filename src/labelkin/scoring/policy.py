@@ -1,4 +1,4 @@
-"""Which labels may be suggested: no deprecated ones, and what include and exclude lists say."""
+"""Which labels may be suggested: none that are deprecated or that the lists rule out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelkin.exceptions import ConfigError
-from labelkin.store.collection import Collection
+from labelkin.store.reader import Reader
 from labelkin.vocab.concept import Concept
 from labelkin.vocab.vocabulary import Vocabulary
 
@@ -47,25 +47,27 @@ class LabelPolicy:
         targets = self.target[columns]
         kept = targets >= 0
         pairs = np.unique(rows[kept] * len(self.target) + targets[kept])
-        found, labels = np.divmod(pairs, max(len(self.target), 1))
-        return found, labels.astype(np.int32)
+        kept_rows, labels = np.divmod(pairs, max(len(self.target), 1))
+        return kept_rows, labels.astype(np.int32)
 
 
 def policy_for(
-    collection: Collection, include: Iterable[str], exclude: Iterable[str]
+    reader: Reader, include: Iterable[str] = (), exclude: Iterable[str] = ()
 ) -> LabelPolicy | None:
-    """The policy for a collection; None where everything may be suggested as it is.
+    """The policy of a collection, made once per vocabulary; None if everything may be suggested.
 
     Without lists and deprecated concepts the vocabulary need not be read.
     """
     include, exclude = tuple(include), tuple(exclude)
-    if not (include or exclude or collection.has_deprecated_concepts()):
+    if not (include or exclude or reader.has_deprecated_concepts()):
         return None
-    return LabelPolicy(collection.vocabulary, include, exclude)
+    return reader.vocabulary_state.derived.get(
+        ("policy", include, exclude), lambda: LabelPolicy(reader.vocabulary, include, exclude)
+    )
 
 
 def _current(vocabulary: Vocabulary, column: int) -> int:
-    """The concept that stands for this one today; −1 if none does."""
+    """The concept that has replaced this one, or itself; −1 if there is none."""
     seen: set[int] = set()
     while vocabulary[column].deprecated and column not in seen:
         seen.add(column)
@@ -78,16 +80,16 @@ def _current(vocabulary: Vocabulary, column: int) -> int:
 
 def _branch(vocabulary: Vocabulary, name: str) -> npt.NDArray[np.int64]:
     """The columns that an entry of an include or exclude list means."""
-    found = [column for column, concept in enumerate(vocabulary) if _is_below(concept, name)]
-    if not found:
+    columns = [column for column, concept in enumerate(vocabulary) if _is_below(concept, name)]
+    if not columns:
         resolved = vocabulary.resolve(name).column
-        found = [] if resolved is None else [resolved]
-    if not found:
+        columns = [] if resolved is None else [resolved]
+    if not columns:
         raise ConfigError(
-            f"{name!r} is no concept, notation or scheme of this vocabulary; "
+            f"{name!r} is not a concept, notation or scheme of this vocabulary; "
             "try `labelkin vocab search`"
         )
-    return np.array(found, dtype=np.int64)
+    return np.array(columns, dtype=np.int64)
 
 
 def _is_below(concept: Concept, name: str) -> bool:

@@ -1,38 +1,109 @@
-"""What a method is asked about: documents and, where it looks at them, their neighbours."""
+"""The input of methods: texts, their neighbours, and values computed for them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from labelkin.corpus.document import Document
+from labelkin.exceptions import ConfigError
+from labelkin.memo import Memo
 from labelkin.neighbours.neighbours import Neighbours
+from labelkin.neighbours.search import NeighbourSearch
+from labelkin.represent.cache import TermCache
+from labelkin.represent.texts import Texts
+from labelkin.scoring.mention_search import MentionSearch, TextMatches
+from labelkin.scoring.mentions import Mentions
+from labelkin.scoring.policy import LabelPolicy, policy_for
+from labelkin.scoring.suggestion import Naming
+from labelkin.store.models import Loaded, Models
+from labelkin.store.snapshot import Snapshot, Views
 
 
-@dataclass(frozen=True, eq=False)
-class Queries:
-    """A batch of documents that want headings, each with its neighbours.
+class Queries(Texts):
+    """A batch of documents to suggest headings for, on one snapshot and with its models.
 
-    Neighbours are found before the method is made, which must know whoever
-    they are; for a method that looks at none there is room for none.
+    Languages, stems, names in the text and neighbours are computed when first
+    needed and shared by ranking, cutting and explaining. `search` finds the
+    neighbours; without it, `neighbours` must be given.
     """
 
-    documents: Sequence[Document]
-    neighbours: Neighbours
+    def __init__(
+        self,
+        views: Views,
+        models: Models,
+        documents: Sequence[Document],
+        cache: TermCache,
+        search: NeighbourSearch | None = None,
+        *,
+        neighbours: Neighbours | None = None,
+        store_terms: bool = False,
+    ) -> None:
+        super().__init__(views.snapshot, documents, cache, store_terms=store_terms)
+        self.views = views
+        self.models = models
+        self._search = search
+        self._neighbours = neighbours
+        self._pinned = Memo()
 
-    def __len__(self) -> int:
-        return len(self.documents)
+    @property
+    def snapshot(self) -> Snapshot:
+        """The state of the collection that all results come from."""
+        return self.views.snapshot
 
-    def __getitem__(self, part: slice) -> Queries:
-        """Some of the documents."""
-        return Queries(self.documents[part], self.neighbours[part])
+    def model(self, kind: type[Loaded]) -> Loaded:
+        """A model of the collection; always the same one, even if it is trained again."""
+        return self._pinned.get(kind.folder_name, lambda: self.models.get(kind))
 
-    @classmethod
-    def unread(cls, neighbours: Neighbours) -> Queries:
-        """Neighbours of documents whose texts nobody looks at."""
-        return cls([Document(name, "") for name in neighbours.ids], neighbours)
+    def neighbours(self, k: int) -> Neighbours:
+        """The `k` nearest documents of each; a smaller `k` later costs nothing."""
+        if k == 0:
+            return Neighbours.empty([document.id for document in self.documents])
+        known = self._neighbours
+        if known is None or (known.k < k and self._search is not None):
+            if self._search is None:
+                raise ConfigError("these queries have no neighbours")
+            known = self._neighbours = self._search.search(self, k)
+        return known.nearest(k)
 
-    @classmethod
-    def alone(cls, documents: Sequence[Document]) -> Queries:
-        """Documents whose neighbours nobody looks at."""
-        return cls(documents, Neighbours.nobody([document.id for document in documents]))
+    def within_depth(self, ks: Sequence[int]) -> list[int]:
+        """The values of k in `ks` that the neighbours allow."""
+        known = self._neighbours
+        if known is None or self._search is not None:
+            return list(ks)
+        return [k for k in ks if k <= known.k] or [known.k]
+
+    def policy(
+        self, include: Sequence[str] = (), exclude: Sequence[str] = ()
+    ) -> LabelPolicy | None:
+        """Which labels may be suggested; None if all may."""
+        return policy_for(self.snapshot, include, exclude)
+
+    def mentions(self, policy: LabelPolicy | None = None) -> Mentions:
+        """The concepts that the texts name, as far as a policy allows them."""
+        mentions = self.once("mentions", lambda: self._matches().mentions())
+        return mentions if policy is None else mentions.allowed(policy.target)
+
+    def namings(self, place: int) -> dict[int, tuple[Naming, ...]]:
+        """The words by which one document names each concept, the strongest first."""
+        return self._matches().namings(place)
+
+    def _matches(self) -> TextMatches:
+        return self.once("matches", lambda: MentionSearch.of(self.snapshot).matches(self.prepared))
+
+    def part(self, places: slice) -> Queries:
+        """Some of the documents, with the neighbours that have been found."""
+        part = Queries(
+            self.views,
+            self.models,
+            self.documents[places],
+            self._cache,
+            self._search,
+            neighbours=None if self._neighbours is None else self._neighbours[places],
+            store_terms=self.store_terms,
+        )
+        part._pinned = self._pinned
+        part.given("prepared", self.prepared[places])
+        for key in self._values.keys():  # noqa: SIM118 - not a dictionary
+            if isinstance(key, tuple) and key[0] == "terms":
+                part.given(key, self._values.peek(key)[places])
+        return part

@@ -18,8 +18,8 @@ class Ranking:
     """Labels of a batch in one run of arrays, as in a CSR matrix but ordered by rank.
 
     Document i has the labels `columns[starts[i]:starts[i + 1]]`, best first,
-    with `scores` beside them. The order is the scorer's own, so that ties which
-    it broke with knowledge of its own stay broken.
+    with `scores` beside them. The order is the scorer's own, which keeps the way
+    it broke ties.
     """
 
     starts: npt.NDArray[np.int64]
@@ -64,13 +64,15 @@ class Ranking:
         """The scores as a sparse matrix of documents × labels; ranks are lost."""
         from scipy.sparse import csr_matrix
 
-        return csr_matrix((self.scores, self.columns, self.starts), shape=(len(self), width))
+        # A copy: sorting the matrix must not reorder the ranking.
+        shape = (len(self), width)
+        return csr_matrix((self.scores, self.columns, self.starts), shape=shape, copy=True)
 
     @classmethod
     def from_lists(
         cls, columns: Sequence[Sequence[int]], scores: Sequence[Sequence[float]] | None = None
     ) -> Ranking:
-        """A ranking from a list of columns per document; without scores all have 1."""
+        """A ranking from a list of columns per document; scores are 1 by default."""
         lengths = [len(of_document) for of_document in columns]
         starts = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
         flat = np.array(list(_flat(columns)), dtype=np.int32)

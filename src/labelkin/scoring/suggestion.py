@@ -15,9 +15,9 @@ from labelkin.vocab.vocabulary import Vocabulary
 
 @dataclass(frozen=True, slots=True)
 class Carrier:
-    """A neighbour that speaks for a suggested heading, and its share of the heading's score.
+    """A neighbour that supports a suggested heading, and its share of the heading's score.
 
-    The label autoencoder may hear a heading in neighbours that do not carry it.
+    For the label autoencoder, neighbours that do not carry the heading can support it.
     """
 
     id: str
@@ -31,7 +31,7 @@ class Carrier:
 class Naming:
     """Words by which a text names a heading, where, and how often.
 
-    Nested words stand within a longer name that the text has as well.
+    Nested words are part of a longer name in the text.
     """
 
     words: str
@@ -48,14 +48,14 @@ class Naming:
 
 
 @dataclass(frozen=True, slots=True)
-class Signal:
+class SignalWeight:
     """A kind of evidence, and what it adds to the log odds of a heading."""
 
     name: str
     weight: float
 
 
-# What these say is told by the documents that carry a heading and the words that name it.
+# `Suggestion.reason` shows these two as documents and words, not as signals.
 CARRIED, NAMED = "similar documents", "named in the text"
 
 Band = Literal["accept", "review", "hidden"]
@@ -63,13 +63,13 @@ Band = Literal["accept", "review", "hidden"]
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A heading for a text: its score in [0, 1], its rank from 1, and what speaks for it.
+    """A heading for a text: its score in [0, 1], its rank from 1, and the evidence.
 
-    `carriers` are those of its `neighbours` that do, `inferred_from` names
-    headings of the neighbours that bring it about where no neighbour carries
-    it, and `named` holds the words of the text that name it, the best first.
-    A reranked heading also has the `signals` that carried it, the strongest
-    first, and the `band` that its score falls into.
+    `carriers` are the neighbours that support it, out of `neighbours` in total;
+    `inferred_from` are the neighbours' headings that it follows from if no
+    neighbour carries it; `named` are the words of the text that name it, the
+    best first. A reranked heading also has its `signals`, the strongest first,
+    and the `band` of its score.
     """
 
     concept: Concept
@@ -79,7 +79,7 @@ class Suggestion:
     neighbours: int = 0
     inferred_from: tuple[Concept, ...] = ()
     named: tuple[Naming, ...] = ()
-    signals: tuple[Signal, ...] = ()
+    signals: tuple[SignalWeight, ...] = ()
     band: Band | None = None
 
     @property
@@ -98,11 +98,11 @@ class Suggestion:
         if self.inferred_from and not self.votes:
             names = ", ".join(concept.name(language) for concept in self.inferred_from)
             reasons.append(f"inferred from {names}")
-        elif self.votes or not (self.named or self.signals):
+        elif self.votes or (self.neighbours and not (self.named or self.signals)):
             reasons.append(f"{self.votes} of {self.neighbours} nearest documents")
         reasons += [naming.reason for naming in self.named[:1]]
         if not reasons:
-            # Neither carried nor named: the strongest of what else there is.
+            # Neither carried nor named: the strongest other signal.
             others = [one.name for one in self.signals if one.name not in (CARRIED, NAMED)]
             reasons += others[:1]
         return "; ".join(reasons)

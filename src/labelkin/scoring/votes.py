@@ -19,11 +19,11 @@ import numpy as np
 import numpy.typing as npt
 
 from labelkin.exceptions import ConfigError
-from labelkin.neighbours.neighbours import NOBODY, Neighbours
+from labelkin.neighbours.neighbours import NO_NEIGHBOUR, Neighbours
 from labelkin.scoring.policy import LabelPolicy
 from labelkin.scoring.ranking import Ranking
-from labelkin.store.label_order import LabelOrder
 from labelkin.store.label_sets import LabelSets
+from labelkin.store.vocabulary_state import LabelOrder
 
 Weighting = Literal["majority", "difference", "square"]
 WEIGHTINGS: tuple[Weighting, ...] = get_args(Weighting)
@@ -36,7 +36,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def neighbour_weights(distances: npt.NDArray[np.float32], weighting: Weighting) -> Floats:
-    """What the vote of each neighbour weighs, by its distance."""
+    """The weight of each neighbour's vote, by its distance."""
     if weighting not in WEIGHTINGS:
         raise ConfigError(f"no weighting {weighting!r}; known: {', '.join(WEIGHTINGS)}")
     d = distances.astype(np.float64)
@@ -77,14 +77,14 @@ def _vote(
     label_order: LabelOrder | npt.NDArray[np.int64],
     policy: LabelPolicy | None,
 ) -> Ranking:
-    there = neighbours.rows != NOBODY
+    there = neighbours.rows != NO_NEIGHBOUR
     voters = np.flatnonzero(there.ravel())
     starts, columns = label_sets.gather(neighbours.rows.ravel()[voters])
     of_voter = np.repeat(np.arange(len(voters)), np.diff(starts))
     if policy is not None:
         of_voter, columns = policy.apply(of_voter, columns)
     documents = voters[of_voter] // max(neighbours.k, 1)
-    # One key per document and label; what the voters give to each is added up.
+    # One key per document and label; the weights of its voters are summed.
     keys, ballots = np.unique(documents * len(label_order) + columns, return_inverse=True)
     votes = np.bincount(ballots, weights.ravel()[voters][of_voter], len(keys))
     similarity = np.bincount(ballots, neighbours.scores.ravel()[voters][of_voter], len(keys))

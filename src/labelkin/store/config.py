@@ -4,17 +4,29 @@ from __future__ import annotations
 
 import difflib
 import json
+import logging
 import textwrap
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializeAsAny,
+    ValidationError,
+    field_validator,
+)
 
 from labelkin.atomic import atomic_text
 from labelkin.corpus.language import normalise_language
 from labelkin.exceptions import ConfigError
+from labelkin.registry import installed, loaded
+from labelkin.store.folder import file_signature
+
+logger = logging.getLogger(__name__)
 
 CONFIG_NAME = "labelkin.toml"
 
@@ -28,7 +40,7 @@ class Section(BaseModel):
 class CollectionSection(Section):
     """The collection as a whole."""
 
-    name: str = Field(default="", description="What people call this collection.")
+    name: str = Field(default="", description="A name for this collection.")
     language: str = Field(
         default="auto",
         description="Language of documents that do not state their own, as an ISO 639 code; "
@@ -40,91 +52,91 @@ class CollectionSection(Section):
     def _known_language(cls, tag: str) -> str:
         code = tag if tag == "auto" else normalise_language(tag)
         if code is None:
-            raise ValueError("no language code; give one such as 'en', or 'auto'")
+            raise ValueError("not a language code; use one such as 'en', or 'auto'")
         return code
 
 
 class DocumentsSection(Section):
-    """How documents are taken in."""
+    """How documents are stored."""
 
     max_characters: int = Field(
         default=200_000,
         ge=1_000,
-        description="Longer titles, abstracts and text fields are cut here, with a notice.",
+        description="Longer titles, abstracts and text fields are cut to this length and reported.",
     )
     batch_size: int = Field(
         default=1_000,
         ge=1,
         le=20_000,
-        description="Documents stored in one transaction: what a crash can cost at most.",
+        description="Documents per transaction; a crash loses at most this many.",
     )
 
 
 class LabelsSection(Section):
-    """How the headings of documents meet the vocabulary."""
+    """How the labels of documents are matched with the vocabulary."""
 
     unknown: Literal["report", "keep"] = Field(
         default="report",
-        description='Labels that the vocabulary lacks: "report" lists them and leaves them out '
-        '(they stay with the document as text); "keep" makes each a new concept.',
+        description='Labels that the vocabulary lacks: "report" lists and ignores them (they stay '
+        'with the document as text); "keep" makes each one a new concept.',
     )
 
 
 class RepresentationSection(Section):
-    """What stands for a document when documents are compared."""
+    """How documents are represented when they are compared."""
 
     name: str = Field(
         default="stems",
         description='Kinds of terms, joined with "+". Known: "stems" (words without stop words, '
         'stemmed in the document\'s language) and, from a spaCy model, "lemmas", "nps" (noun '
         'phrases), "deps" (dependencies), "ners" (named entities), "keywords" (TextRank), "multi" '
-        '(ners+nps+keywords), "all" (everything). Or a vector: "lsa", "wordllama", or the name or '
-        "path, with a slash in it, of a sentence-transformers model. Several of these joined with "
-        '"," are searched one by one and fused.',
+        '(ners+nps+keywords), "all" (everything). Or an encoder: "lsa", "wordllama", or a '
+        "sentence-transformers model, by a name or path that contains a slash. Several of these "
+        'joined with "," are searched separately and fused.',
     )
     title_weight: int = Field(
         default=1, ge=1, le=20, description="How many times the words of a title count."
     )
     spacy_model: str = Field(
         default="en_core_web_sm",
-        description="The spaCy model that lemmas, nps, deps, ners and keywords come from, by name "
-        "or path; it must be installed. All documents go through it, whatever their language.",
+        description="The spaCy model for lemmas, nps, deps, ners and keywords, by name or path; it "
+        "must be installed. It analyses all documents, whatever their language.",
     )
     processes: int = Field(
         default=0,
         ge=0,
-        description="Processes that analyse many documents with spaCy; 0 takes one per core.",
+        description="Processes that analyse documents with spaCy; 0 uses one per core.",
     )
 
 
 class DenseSection(Section):
-    """How vectors are made and searched, for representations that are vectors."""
+    """How dense vectors are computed and searched."""
 
     metric: Literal["l2", "cosine", "ip"] = Field(
         default="l2",
-        description='What is near: "l2" Euclidean distance x, given out as x / (1 + x); '
-        '"cosine" given out as (1 - cos) / 2; "ip" inner product, given out as (1 - q.v / m) / 2 '
-        "with m the largest product that q could have.",
+        description='The distance: "l2" is x / (1 + x) for the Euclidean distance x; "cosine" is '
+        '(1 - cos) / 2; "ip" is (1 - q.v / m) / 2 for the inner product q.v, with m the largest '
+        "product that q can have.",
     )
     index: Literal["flat", "ivf-sq8", "hnsw"] = Field(
         default="flat",
         description='How faiss searches: "flat" compares with every vector; the others are '
         "approximate, for collections of more than about 500,000 documents.",
     )
-    normalise: bool = Field(default=True, description="Bring every vector to length 1.")
+    normalise: bool = Field(default=True, description="Scale every vector to length 1.")
     max_length: int = Field(
         default=0,
         ge=0,
-        description="Tokens of a text that an encoder reads; 0 leaves it to the model.",
+        description="Tokens that an encoder reads of a text; 0 uses the model's own limit.",
     )
     dimensions: int = Field(
-        default=256, ge=2, le=4096, description="How many numbers a vector of lsa has."
+        default=256, ge=2, le=4096, description="Dimensions of the vectors of lsa."
     )
     batch_size: int = Field(
         default=500,
         ge=1,
         le=20_000,
-        description="Documents encoded and stored at a time: what an interruption costs at most.",
+        description="Documents per batch of encoding; an interruption loses at most one batch.",
     )
 
 
@@ -134,84 +146,88 @@ class FusionSection(Section):
     method: Literal["rank", "distance"] = Field(
         default="rank",
         description='"rank" adds weight / (rank_constant + rank) over the lists (reciprocal rank '
-        'fusion); "distance" takes the weighted mean of the distances, each stretched from 0 for '
-        "the nearest of its list to 1 for the farthest, and 1 where a list lacks a document.",
+        'fusion); "distance" takes the weighted mean of the distances, scaled in each list from '
+        "0 for the nearest to 1 for the farthest, and 1 for documents that a list lacks.",
     )
     weights: list[float] = Field(
         default=[],
-        description="A weight for each representation, in the order in which they are named; "
-        "empty counts all the same. `labelkin tune` finds them.",
+        description="A weight for each representation, in the order of their names; empty weighs "
+        "all equally. `labelkin tune` chooses them.",
     )
     rank_constant: float = Field(
-        default=60.0, ge=0.0, description="What keeps the first ranks from deciding alone."
+        default=60.0, ge=0.0, description="Larger values give the first ranks less weight."
     )
     depth: int = Field(
         default=100,
         ge=1,
         le=10_000,
-        description="How many neighbours of each representation are fused, k at least.",
+        description="How many neighbours of each representation are fused; at least k.",
     )
 
     @field_validator("weights")
     @classmethod
     def _no_negative_weight(cls, weights: list[float]) -> list[float]:
         if any(weight < 0 for weight in weights) or (weights and not sum(weights)):
-            raise ValueError("weights are 0 or more, and not all 0")
+            raise ValueError("weights must be 0 or more, and not all 0")
         return weights
 
 
 class NeighboursSection(Section):
     """How similar documents are found."""
 
-    k: int = Field(default=20, ge=1, le=10_000, description="How many neighbours to look for.")
+    k: int = Field(default=20, ge=1, le=10_000, description="How many neighbours to find.")
     distance: Literal["self", "top"] = Field(
         default="self",
-        description='What a score is measured against to become a distance in [0, 1]: "self" is '
-        'what the text itself would score (an identical document is at 0), "top" the score of '
-        "the nearest neighbour.",
+        description="A distance in [0, 1] is 1 - score / reference. The reference is the score "
+        'that the text itself would have ("self"; an identical document is at 0) or the score '
+        'of the nearest neighbour ("top").',
     )
     distance_floor: float = Field(
-        default=0.0, ge=0.0, le=1.0, description="The smallest distance that is given out."
+        default=0.0, ge=0.0, le=1.0, description="Smaller distances are raised to this."
     )
     max_query_terms: int = Field(
         default=0,
         ge=0,
-        description="Search with this many of a text's most informative terms only; 0 takes all.",
+        description="Search with only this many of a text's most informative terms; 0 uses all.",
     )
     threads: int = Field(
-        default=0, ge=0, description="Threads that search a batch; 0 takes one per core."
+        default=0, ge=0, description="Threads that search a batch; 0 uses one per core."
+    )
+    engine: str = Field(
+        default="tantivy",
+        description="The engine that indexes terms and ranks documents.",
     )
 
 
 class SuggestSection(Section):
     """How headings are suggested."""
 
-    method: Literal["knn", "label-ae", "mix", "mix-ranked", "lexical", "rerank"] = Field(
+    method: str = Field(
         default="knn",
-        description='How headings are decided: "knn" lets neighbours vote, "label-ae" decodes '
-        'their average in the latent space, "mix" gives the label-AE\'s headings first and fills '
-        'up with votes, "mix-ranked" joins both scores, "lexical" gives headings that the text '
-        'names, "rerank" weighs all of these and more. All but "knn" and "lexical" need '
+        description='The method: "knn" lets neighbours vote, "label-ae" decodes their average in '
+        'the latent space, "mix" takes the headings of label-ae first and then those with the '
+        'most votes, "mix-ranked" combines both scores, "lexical" suggests headings that the '
+        'text names, "rerank" combines all of these and more. All but "knn" and "lexical" need '
         "`labelkin train`.",
     )
     weighting: Literal["majority", "difference", "square"] = Field(
         default="majority",
-        description='What a neighbour\'s vote weighs: "majority" 1, "difference" 1 - d, '
-        '"square" 1/d^2 with d not below 0.05.',
+        description='The weight of a neighbour\'s vote: "majority" 1, "difference" 1 - d, '
+        '"square" 1/d^2 with d at least 0.05.',
     )
     count: Literal["mean", "weighted", "none"] = Field(
         default="mean",
-        description="How many headings: the rounded mean of the neighbours' numbers, that mean "
-        "weighted as the votes are, or as many as pass the threshold.",
+        description="How many headings to suggest: the mean number of the neighbours, that mean "
+        "weighted like the votes, or all that reach the threshold.",
     )
     threshold: float = Field(
-        default=0.0, ge=0.0, le=1.0, description="Headings with a lower score are not given."
+        default=0.0, ge=0.0, le=1.0, description="Headings with a lower score are not suggested."
     )
     limit: int = Field(default=0, ge=0, description="At most this many headings; 0 for no limit.")
     include: list[str] = Field(
         default=[],
-        description="Suggest nothing but these: concepts by id or name, tree numbers or notations "
-        "with all below them, schemes. Empty allows everything.",
+        description="Suggest only these: concepts by id or name, tree numbers or notations with "
+        "everything below them, or schemes. Empty allows everything.",
     )
     exclude: list[str] = Field(default=[], description="Never suggest these; as in include.")
 
@@ -221,37 +237,37 @@ class LabelAeSection(Section):
 
     k: int = Field(default=20, ge=1, le=10_000, description="How many neighbours are averaged.")
     weighting: Literal["majority", "difference", "square"] = Field(
-        default="difference", description="What a neighbour weighs in the average."
+        default="difference", description="The weight of a neighbour in the average."
     )
     distance: Literal["self", "top"] = Field(
-        default="self", description="What distances are measured against; as in neighbours."
+        default="self", description="The reference of distances; as in neighbours."
     )
     count: Literal["mean", "weighted", "none"] = Field(
         default="none",
-        description="How many headings: the neighbours' mean number, or as many as pass the "
-        "threshold.",
+        description="How many headings to suggest: the mean number of the neighbours, or all that "
+        "reach the threshold.",
     )
     threshold: float = Field(
-        default=0.5, ge=0.0, le=1.0, description="Headings with a lower score are not given."
+        default=0.5, ge=0.0, le=1.0, description="Headings with a lower score are not suggested."
     )
 
 
 class MixSection(Section):
-    """How `mix-ranked` joins votes and label autoencoder."""
+    """How `mix-ranked` combines votes and label autoencoder."""
 
     share: float = Field(
         default=0.2,
         ge=0.0,
         le=1.0,
-        description="The label-AE's share of the score; the rest is the votes'.",
+        description="The share of the label autoencoder in the score; votes have the rest.",
     )
     count: Literal["mean", "weighted", "none"] = Field(
         default="none",
-        description="How many headings: as the voting neighbours have, or as many as pass the "
-        "threshold.",
+        description="How many headings to suggest: the mean number of the neighbours, or all that "
+        "reach the threshold.",
     )
     threshold: float = Field(
-        default=0.25, ge=0.0, le=1.0, description="Headings with a lower score are not given."
+        default=0.25, ge=0.0, le=1.0, description="Headings with a lower score are not suggested."
     )
 
 
@@ -259,49 +275,49 @@ class LexicalSection(Section):
     """How `lexical` suggests headings that a text names."""
 
     threshold: float = Field(
-        default=0.4, ge=0.0, le=1.0, description="Headings with a lower score are not given."
+        default=0.4, ge=0.0, le=1.0, description="Headings with a lower score are not suggested."
     )
 
 
 class RerankSection(Section):
-    """How the reranker is learned, and how its list is cut."""
+    """How the reranker is trained, and where it cuts its list."""
 
     documents: int = Field(
         default=6000,
         ge=0,
-        description="Documents taken out of the collection to learn from, at most one in seven.",
+        description="Documents held out to train the reranker on, at most one in seven.",
     )
-    rounds: int = Field(default=300, ge=1, description="How many trees.")
+    rounds: int = Field(default=300, ge=1, description="Number of trees.")
     linear: bool = Field(
         default=False,
         description="Also train a linear classifier per heading, as one more signal; needs the "
         "extra linear.",
     )
     linear_cost: float = Field(
-        default=1.0, gt=0.0, description="What errors cost the linear classifiers (C)."
+        default=1.0, gt=0.0, description="The cost of errors (C) of the linear classifiers."
     )
     count: Literal["expected-f", "none"] = Field(
         default="none",
-        description='How many headings: "expected-f" as many as maximise the F that a document '
-        'can expect, "none" as many as pass the threshold.',
+        description='How many headings to suggest: "expected-f" as many as maximise the expected '
+        'F of a document, "none" all that reach the threshold.',
     )
     threshold: float = Field(
         default=0.3,
         ge=0.0,
         le=1.0,
-        description="Headings with a lower score are not given; `labelkin train` sets it.",
+        description="Headings with a lower score are not suggested; `labelkin train` sets this.",
     )
     accept: float = Field(
         default=0.9,
         ge=0.0,
         le=1.0,
-        description="How often headings must be right to be marked as accepted.",
+        description='The precision that headings need to be marked "accept".',
     )
     review: float = Field(
         default=0.5,
         ge=0.0,
         le=1.0,
-        description="How often headings must be right, accepted ones among them, to be shown.",
+        description="The precision that headings need to be shown, accepted ones included.",
     )
 
 
@@ -310,58 +326,67 @@ class TrainingSection(Section):
 
     preset: str = Field(
         default="auto",
-        description='Layer sizes: "auto" fits them to the collection, "small" (1024/256/64), '
-        '"medium" (2048/512/128) and "large" (4096/1024/128) are the paper\'s, or three sizes.',
+        description='Layer sizes: "auto" fits them to the collection; "small" (1024/256/64), '
+        '"medium" (2048/512/128) and "large" (4096/1024/128) are those of the paper; or three '
+        "sizes.",
     )
     activation: Literal["linear", "relu", "tanh"] = Field(
-        default="linear", description="What follows the embedding layer."
+        default="linear", description="Activation of the embedding layer."
     )
     dropout: float = Field(
-        default=0.2, ge=0.0, lt=1.0, description="Share of hidden values dropped in training."
+        default=0.2, ge=0.0, lt=1.0, description="Dropout rate of the hidden layers."
     )
-    epochs: int = Field(default=15, ge=1, description="At most this many rounds.")
+    epochs: int = Field(default=15, ge=1, description="Maximum number of epochs.")
     batch_size: int = Field(
-        default=256, ge=2, description="Documents in a step; fewer in small collections."
+        default=256, ge=2, description="Documents per step; fewer in small collections."
     )
     learning_rate: float = Field(
-        default=0.002, gt=0.0, description="Adam's highest rate; it warms up and falls in a cosine."
+        default=0.002,
+        gt=0.0,
+        description="Adam's peak rate, after a warm-up and before a cosine decay.",
     )
     warm_up: int = Field(
         default=200,
         ge=0,
-        description="Steps until the rate is at its highest, or a tenth of all steps.",
+        description="Steps until the peak learning rate, at most a tenth of all steps.",
     )
     patience: int = Field(
-        default=5, ge=0, description="Stop after this many rounds without gain; 0 never stops."
+        default=5, ge=0, description="Stop after this many epochs without improvement; 0 never."
     )
     held_out: float = Field(
-        default=0.02, ge=0.0, le=0.5, description="Share of documents kept aside, at most 2000."
+        default=0.02,
+        ge=0.0,
+        le=0.5,
+        description="Share of documents held out for validation, at most 2000 documents.",
     )
     min_frequency: int = Field(
-        default=1, ge=1, description="Headings that fewer documents carry are not learned."
+        default=1, ge=1, description="Leave out headings that fewer documents have."
     )
     sampled_outputs: int = Field(
         default=3500,
         ge=0,
-        description="Headings besides a step's own for which the loss is computed, where there "
-        "are far more: the most frequent ones and a sample of the others. 0 takes all.",
+        description="Compute the loss of a step for its own headings and about this many others: "
+        "the most frequent ones and a sample of the rest. 0 uses all headings.",
     )
     averages: bool = Field(
         default=True,
-        description="Also learn from the averages of documents' neighbours, as they occur in "
-        "prediction; false is the paper's way.",
+        description="Also train on averages of documents' neighbours, as in prediction; false "
+        "trains as in the paper.",
     )
     averaged_documents: int = Field(
-        default=50_000, ge=0, description="For at most this many documents."
+        default=50_000, ge=0, description="Average the neighbours of at most this many documents."
     )
-    seed: int = Field(default=0, ge=0, description="Same data and seed, same model.")
+    seed: int = Field(default=0, ge=0, description="The same data and seed give the same model.")
     precision: Literal["auto", "float32", "mixed"] = Field(
-        default="auto", description='"auto" mixes bfloat16 in on CUDA devices.'
+        default="auto", description='"auto" uses bfloat16 mixed precision on CUDA.'
     )
 
 
 class Config(Section):
-    """All of labelkin.toml."""
+    """All of labelkin.toml.
+
+    `extensions` holds the sections of methods and signals from other packages, by name.
+    """
 
     collection: CollectionSection = CollectionSection()
     documents: DocumentsSection = DocumentsSection()
@@ -376,6 +401,7 @@ class Config(Section):
     lexical: LexicalSection = LexicalSection()
     rerank: RerankSection = RerankSection()
     training: TrainingSection = TrainingSection()
+    extensions: dict[str, SerializeAsAny[Section]] = Field(default={}, exclude=True)
 
 
 def read_config(path: Path) -> Config:
@@ -386,10 +412,52 @@ def read_config(path: Path) -> Config:
         raise ConfigError(f"{path}: not valid TOML: {error}") from error
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from error
+    sections = extension_sections()
     try:
-        return Config.model_validate(table)
+        if "extensions" in table:
+            raise ConfigError(f"{path}: unknown key 'extensions'")
+        others = {name: table.pop(name, {}) for name in sections}
+        config = Config.model_validate(table)
+        extensions = {
+            name: section.model_validate(others[name]) for name, section in sections.items()
+        }
     except ValidationError as error:
         raise ConfigError(f"{path}: {_explain(error.errors()[0])}") from error
+    return config.model_copy(update={"extensions": extensions}) if extensions else config
+
+
+def extension_sections() -> dict[str, type[Section]]:
+    """The sections that methods and signals of other packages declare, by name."""
+    sections = {}
+    for group in ("labelkin.methods", "labelkin.signals"):
+        for name in installed(group):
+            section = getattr(loaded(group, name), "section", None)
+            if section is not None:
+                sections[name] = section
+    return sections
+
+
+class WatchedConfig:
+    """The settings in a file, read again when the file changes.
+
+    An invalid file is reported once; the last valid settings stay in use.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._read = (file_signature(path), read_config(path))
+
+    def current(self) -> Config:
+        """The settings as the file has them now."""
+        signature, config = self._read
+        now = file_signature(self._path)
+        if now != signature:
+            try:
+                config = read_config(self._path)
+            except ConfigError as error:
+                logger.warning("%s; keeping the previous settings", error)
+            self._read = (now, config)
+        return config
 
 
 def write_config(config: Config, path: Path) -> None:
@@ -415,6 +483,8 @@ def to_toml(config: Config) -> str:
     """The commented text of labelkin.toml."""
     lines = ["# Settings of this labelkin collection. Every key is optional.", ""]
     for section_name in Config.model_fields:
+        if section_name == "extensions":
+            continue
         section: Section = getattr(config, section_name)
         lines += [f"# {(type(section).__doc__ or '').strip()}", f"[{section_name}]"]
         for name, field in type(section).model_fields.items():
@@ -440,7 +510,7 @@ def _toml_value(value: object) -> str:
 def _explain(error: Any) -> str:
     place = [str(part) for part in error["loc"]]
     if error["type"] == "extra_forbidden":
-        known: Iterable[str] = Config.model_fields
+        known: Iterable[str] = [one for one in Config.model_fields if one != "extensions"]
         if len(place) > 1:
             known = type(getattr(Config(), place[0])).model_fields
         close = difflib.get_close_matches(place[-1], known, n=1)

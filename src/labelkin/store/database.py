@@ -12,10 +12,13 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Lock, RLock, local
+from typing import Any
 from urllib.parse import quote
+from weakref import WeakSet
 
 from labelkin.exceptions import (
     CollectionBusyError,
@@ -30,6 +33,8 @@ logger = logging.getLogger(__name__)
 DATABASE_NAME = "documents.sqlite"
 WRITER_PATIENCE_SECONDS = 10.0
 _LITTLE_SPACE = 1 << 20
+# SQLite's small default is enough for readers.
+_WRITER_CACHE = "PRAGMA cache_size = -32000"
 
 # Concepts are written as JSON, which escapes the quotes that names hold.
 IS_DEPRECATED = """instr(concept, '"deprecated": true') > 0"""
@@ -59,7 +64,7 @@ CREATE TABLE concepts (
 CREATE INDEX deprecated_concepts ON concepts ("column") WHERE {IS_DEPRECATED};
 -- The change log: one entry a transaction. Rows from the previous entry's next_row
 -- up to this one's were added by it; tombstones carry its generation. The token is
--- random: a derived store that remembers it notices a database put back from a backup.
+-- random: a derived store that records it detects a database restored from a backup.
 CREATE TABLE changes (
     generation INTEGER PRIMARY KEY,
     next_row INTEGER NOT NULL,
@@ -70,28 +75,68 @@ CREATE TABLE changes (
 """
 
 
+class _Connection:
+    """A thread's connection; closed when the thread ends or the database is closed."""
+
+    def __init__(self, connection: sqlite3.Connection, file_state: tuple[int, int] | None) -> None:
+        self.connection = connection
+        self.file_state = file_state
+        self.writes = False
+        self.lock = RLock()
+
+    def close(self) -> None:
+        # A connection that is in use must not be closed under its user.
+        with self.lock:
+            self.connection.close()
+
+    def __del__(self) -> None:
+        self.connection.close()
+
+
+class PinnedConnection:
+    """A connection that sees one state of the database; any thread may use it, one at a time."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._lock = Lock()
+
+    def query(self, statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """All rows that a statement selects."""
+        with self._lock:
+            return self._connection.execute(statement, values).fetchall()
+
+    def close(self) -> None:
+        """End the read transaction, after the query under way."""
+        with self._lock:
+            self._connection.close()
+
+
 class Database:
-    """One connection to a collection's database.
+    """A collection's database, with a connection for each thread that uses it.
 
     A folder that cannot be written to is opened for reading: through the
-    write-ahead log where its files are there, as an immutable file where the
-    log is empty, and else from a temporary copy (a log that was never
+    write-ahead log if its files exist, as an immutable file if the log is
+    empty, and otherwise from a temporary copy (a log that was never
     checkpointed cannot be read in place without writing). An immutable file is
-    opened anew when someone else, who may write, has changed it.
+    reopened when its owner has changed it.
     """
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self.path = path
         self._copy: tempfile.TemporaryDirectory[str] | None = None
-        self._immutable_state: tuple[int, int] | None = None
-        writable = os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
-        self.read_only = read_only or not writable
+        self._copy_lock = Lock()
+        self._threads = local()
+        self._connections: WeakSet[_Connection] = WeakSet()
+        self._writer_lock = RLock()
+        self._is_closed = False
+        self._is_writable = os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+        self.read_only = read_only or not self._is_writable
         with self.errors_explained():
-            self.connection = self._connect(writable)
+            self._own()
 
     @classmethod
     def create(cls, path: Path) -> Database:
-        """A new, empty database."""
+        """Create an empty database."""
         path.touch()
         database = cls(path)
         try:
@@ -106,88 +151,126 @@ class Database:
             raise
         return database
 
-    def _connect(self, writable: bool) -> sqlite3.Connection:
-        if writable:
-            return self._open("mode=ro" if self.read_only else "mode=rw")
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """The connection of the calling thread."""
+        return self._own().connection
+
+    def query(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """All rows that a statement selects, in the latest state."""
+        with self.errors_explained():
+            own = self._own()
+            with own.lock:
+                return own.connection.execute(statement, values).fetchall()
+
+    def pinned(self) -> PinnedConnection:
+        """A new connection that sees the present state until the caller closes it."""
+        with self.errors_explained():
+            connection, _ = self._connect()
+            try:
+                connection.execute("BEGIN")
+                connection.execute("SELECT max(generation) FROM changes").fetchone()
+            except BaseException:
+                connection.close()
+                raise
+            return PinnedConnection(connection)
+
+    def _own(self) -> _Connection:
+        own: _Connection | None = getattr(self._threads, "own", None)
+        if own is None:
+            own = self._threads.own = _Connection(*self._connect())
+            self._connections.add(own)
+        return own
+
+    def _connect(self) -> tuple[sqlite3.Connection, tuple[int, int] | None]:
+        """A new connection and, for an immutable file, the state it was opened in."""
+        if self._is_closed:
+            raise CollectionError(f"{self.path.parent}: the collection is closed")
+        if self._is_writable:
+            return self._open("mode=ro" if self.read_only else "mode=rw"), None
         with suppress(sqlite3.OperationalError):
-            return self._open("mode=ro")
+            return self._open("mode=ro"), None
         log = self.path.with_name(f"{self.path.name}-wal")
         if log.exists() and log.stat().st_size:
-            return self._open_copy(log)
-        self._immutable_state = self._state()
-        return self._open("mode=ro&immutable=1")
+            return self._open("mode=rw", self._copied(log)), None
+        state = self._file_state()
+        return self._open("mode=ro&immutable=1"), state
 
-    def _state(self) -> tuple[int, int]:
-        found = self.path.stat()
-        return found.st_mtime_ns, found.st_size
+    def _file_state(self) -> tuple[int, int]:
+        status = self.path.stat()
+        return status.st_mtime_ns, status.st_size
 
     def _open(self, parameters: str, path: Path | None = None) -> sqlite3.Connection:
         uri = f"file:{quote(str((path or self.path).absolute()))}?{parameters}"
         connection = sqlite3.connect(
-            uri, uri=True, timeout=WRITER_PATIENCE_SECONDS, isolation_level=None
+            uri,
+            uri=True,
+            timeout=WRITER_PATIENCE_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
         )
         try:
             connection.execute("PRAGMA synchronous = FULL")
-            connection.execute("PRAGMA cache_size = -32000")
             connection.execute("SELECT 1 FROM sqlite_master").fetchone()
         except BaseException:
             connection.close()
             raise
         return connection
 
-    def _open_copy(self, log: Path) -> sqlite3.Connection:
-        logger.warning("%s: read-only with an unfinished log; reading a temporary copy", self.path)
-        self._copy = tempfile.TemporaryDirectory(prefix="labelkin-")
-        copy = Path(self._copy.name) / self.path.name
-        shutil.copyfile(self.path, copy)
-        shutil.copyfile(log, copy.with_name(log.name))
-        return self._open("mode=rw", copy)
+    def _copied(self, log: Path) -> Path:
+        """A temporary copy of the file and its log, made once."""
+        with self._copy_lock:
+            if self._copy is None:
+                logger.warning(
+                    "%s: read-only with an unfinished log; reading a temporary copy", self.path
+                )
+                self._copy = tempfile.TemporaryDirectory(prefix="labelkin-")
+                copy = Path(self._copy.name) / self.path.name
+                shutil.copyfile(self.path, copy)
+                shutil.copyfile(log, copy.with_name(log.name))
+            return Path(self._copy.name) / self.path.name
 
     def close(self) -> None:
-        """Close the connection; the last one to leave folds the log into the file."""
-        self.connection.close()
+        """Close all connections; the last one to close folds the log into the file."""
+        self._is_closed = True
+        for own in list(self._connections):
+            own.close()
+        self._threads = local()
         if self._copy is not None:
             self._copy.cleanup()
+            self._copy = None
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Write all or nothing, alone. Waits for another writer for a few seconds."""
+        """Write all or nothing, as the only writer. Waits for another writer for a few seconds."""
         if self.read_only:
             raise CollectionReadOnlyError(
                 f"{self.path.parent}: the collection cannot be written to; "
                 "check the folder's permissions and that its disk is not mounted read-only"
             )
-        with self.errors_explained():
-            self.connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield self.connection
-                self.connection.execute("COMMIT")
-            except BaseException:
-                if self.connection.in_transaction:
-                    self.connection.execute("ROLLBACK")
-                raise
-
-    @contextmanager
-    def snapshot(self) -> Iterator[sqlite3.Connection]:
-        """Read one generation, whatever others write meanwhile."""
-        with self.errors_explained():
-            if self.connection.in_transaction:
-                yield self.connection
-                return
-            self.connection.execute("BEGIN")
-            try:
-                yield self.connection
-            finally:
-                self.connection.execute("ROLLBACK")
-
-    def data_version(self) -> int:
-        """Changes when another connection has committed; costs microseconds."""
-        with self.errors_explained():
-            return int(self.connection.execute("PRAGMA data_version").fetchone()[0])
+        if not self._writer_lock.acquire(timeout=WRITER_PATIENCE_SECONDS):
+            raise self._busy()
+        try:
+            with self.errors_explained():
+                own = self._own()
+                with own.lock:
+                    if not own.writes:
+                        own.connection.execute(_WRITER_CACHE)
+                        own.writes = True
+                    own.connection.execute("BEGIN IMMEDIATE")
+                    try:
+                        yield own.connection
+                        own.connection.execute("COMMIT")
+                    except BaseException:
+                        if own.connection.in_transaction:
+                            own.connection.execute("ROLLBACK")
+                        raise
+        finally:
+            self._writer_lock.release()
 
     @contextmanager
     def errors_explained(self) -> Iterator[None]:
-        """SQLite's errors, and a full disk, as one line that says what to do."""
+        """Turn SQLite errors, and a full disk, into one line that says what to do."""
         try:
             self._follow_owner()
             yield
@@ -195,23 +278,26 @@ class Database:
             raise self._explained(error) from error
 
     def _follow_owner(self) -> None:
-        """Open an immutable file anew if it was changed, but never within a snapshot."""
-        if self._immutable_state is None or self.connection.in_transaction:
+        """Reopen an immutable file that was changed."""
+        own: _Connection | None = getattr(self._threads, "own", None)
+        if own is None or own.file_state is None or own.connection.in_transaction:
             return
-        if self._immutable_state != self._state():
-            self._immutable_state = None
-            self.connection.close()
-            self.connection = self._connect(writable=False)
+        if own.file_state != self._file_state():
+            own.close()
+            del self._threads.own
+
+    def _busy(self) -> CollectionBusyError:
+        return CollectionBusyError(
+            f"{self.path.parent}: another process has been writing for more than "
+            f"{WRITER_PATIENCE_SECONDS:.0f} seconds; try again when it is done"
+        )
 
     def _explained(self, error: sqlite3.Error) -> CollectionError:
         folder = self.path.parent
         code = getattr(error, "sqlite_errorcode", None)
         primary = code & 0xFF if code is not None else None
         if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            return CollectionBusyError(
-                f"{folder}: another process has been writing for more than "
-                f"{WRITER_PATIENCE_SECONDS:.0f} seconds; try again when it is done"
-            )
+            return self._busy()
         # A full disk also shows as a failure to write to the log or its index.
         no_space = shutil.disk_usage(folder).free < _LITTLE_SPACE if folder.is_dir() else False
         if primary == sqlite3.SQLITE_FULL or (primary == sqlite3.SQLITE_IOERR and no_space):
@@ -220,6 +306,8 @@ class Database:
             return CollectionReadOnlyError(f"{folder}: the collection cannot be written to")
         if primary in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             return CollectionDamagedError(f"{self.path}: {error}; restore it from a backup")
+        if self._is_closed:
+            return CollectionError(f"{folder}: the collection is closed")
         if primary == sqlite3.SQLITE_CANTOPEN:
             return CollectionDamagedError(f"{self.path}: missing or cannot be opened")
         return CollectionError(f"{self.path}: {error}")

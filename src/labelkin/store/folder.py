@@ -1,4 +1,4 @@
-"""Folders on disk: emptying them, and their errors as one line."""
+"""Files and folders on disk: emptying, detecting changes, and readable errors."""
 
 from __future__ import annotations
 
@@ -21,9 +21,18 @@ def empty_folder(folder: Path) -> None:
             entry.unlink(missing_ok=True)
 
 
+def file_signature(path: Path) -> tuple[int, int, int] | None:
+    """Changes whenever the file is replaced or modified; None if it cannot be read."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
+
 @contextmanager
 def folder_errors_explained(path: Path) -> Iterator[None]:
-    """A full, read-only or forbidden disk as one line."""
+    """Turn errors of a full, read-only or forbidden disk into one line."""
     try:
         yield
     except OSError as error:

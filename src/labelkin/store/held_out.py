@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelkin.exceptions import TrainingError
-from labelkin.store.collection import Collection, Generation
+from labelkin.store.reader import Generation, Reader
 
 # At most one document in seven is held out, so that the rest resembles the whole.
 LARGEST_SHARE = 7
@@ -34,10 +34,10 @@ def document_key(identifier: str, seed: int) -> int:
     return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "big")
 
 
-def row_keys(collection: Collection, seed: int, rows: int) -> Keys:
+def row_keys(reader: Reader, seed: int, rows: int) -> Keys:
     """The keys of the documents by row; rows without a document have the largest key."""
     keys = np.full(rows, np.iinfo(np.uint64).max, dtype=np.uint64)
-    for identifier, row in collection.identifiers():
+    for identifier, row in reader.identifiers():
         if row < rows:
             keys[row] = document_key(identifier, seed)
     return keys
@@ -81,7 +81,7 @@ class HeldOut:
 
 
 def choose_held_out(
-    collection: Collection,
+    reader: Reader,
     *,
     documents: int,
     statistics_documents: int,
@@ -96,15 +96,15 @@ def choose_held_out(
     are not in the collection. `within` is the rule of a model whose scores are
     to be used: only documents that it has not seen are held out.
     """
-    generation = collection.generation()
-    sizes = collection.label_sets().sizes()
+    generation = reader.generation()
+    sizes = reader.label_sets().sizes()
     alive = sizes > 0
-    tombstones = collection.tombstones(generation)
+    tombstones = reader.tombstones()
     alive[tombstones[tombstones < len(sizes)]] = False
     rows = np.flatnonzero(alive)
     if len(rows) == 0:
         raise TrainingError("no document of the collection has labels to train on; add some")
-    keys = row_keys(collection, seed, len(sizes))
+    keys = row_keys(reader, seed, len(sizes))
     rows = rows[np.argsort(keys[rows], kind="stable")][:statistics_documents]
     count = min(documents, len(rows) // LARGEST_SHARE)
     if within is not None:
@@ -112,7 +112,7 @@ def choose_held_out(
     if count < LEAST_DOCUMENTS and given < LEAST_DOCUMENTS:
         raise TrainingError(
             f"{len(rows)} documents with labels are too few to train a reranker on; "
-            f"it takes {LEAST_DOCUMENTS * LARGEST_SHARE}"
+            f"it needs at least {LEAST_DOCUMENTS * LARGEST_SHARE}"
         )
     bound = int(keys[rows[count - 1]]) if count else 0
     return HeldOut(generation, np.sort(rows), np.sort(rows[:count]), HeldOutRule(seed, bound))

@@ -1,4 +1,4 @@
-"""What there is to know about a collection at a glance."""
+"""The facts about a collection that `labelkin info` shows."""
 
 from __future__ import annotations
 
@@ -38,18 +38,11 @@ class CollectionInfo:
 
 
 def collection_info(collection: Collection) -> CollectionInfo:
-    """Look over the whole collection; takes seconds for millions of documents."""
-    with collection.database.snapshot() as connection:
-        generation = collection.generation()
-        vocabulary = collection.vocabulary
-        label_sets = collection.label_sets()
-        dropped = collection.tombstones(generation)
-        languages = connection.execute(
-            "SELECT language, count(*) FROM documents GROUP BY language ORDER BY 2 DESC, 1"
-        ).fetchall()
-        (unresolved,) = connection.execute(
-            "SELECT count(*) FROM documents WHERE unresolved IS NOT NULL"
-        ).fetchone()
+    """Count over the whole collection; takes seconds for millions of documents."""
+    snapshot = collection.snapshot()
+    vocabulary = snapshot.vocabulary
+    label_sets = snapshot.label_sets()
+    dropped = snapshot.tombstones()
     sizes = np.delete(label_sets.sizes(), dropped)
     frequencies = label_sets.frequencies(len(vocabulary), dropped)
     return CollectionInfo(
@@ -57,7 +50,7 @@ def collection_info(collection: Collection) -> CollectionInfo:
         path=str(collection.path),
         documents=len(sizes),
         documents_without_labels=int(np.count_nonzero(sizes == 0)),
-        documents_with_unresolved_labels=unresolved,
+        documents_with_unresolved_labels=snapshot.count_unresolved(),
         concepts=len(vocabulary),
         labels_used=int(np.count_nonzero(frequencies)),
         label_occurrences=int(frequencies.sum()),
@@ -67,12 +60,14 @@ def collection_info(collection: Collection) -> CollectionInfo:
         labels_with_at_least={
             str(step): int(np.count_nonzero(frequencies >= step)) for step in FREQUENCY_STEPS
         },
-        languages={language or "unknown": count for language, count in languages},
+        languages={
+            language or "unknown": count for language, count in snapshot.languages().items()
+        },
         vocabulary_languages=vocabulary.languages(),
         disk_bytes=collection.disk_bytes(),
-        generation=generation.number,
+        generation=snapshot.generation().number,
         models=_contents(collection, "models"),
-        read_only=collection.database.read_only,
+        read_only=collection.read_only,
     )
 
 

@@ -1,8 +1,8 @@
 """Label sets of all rows, as append-only memory-mapped segments.
 
 A segment is two arrays: the vocabulary columns of its rows one after another,
-and where each row's begin. Segments never change; a new list of them takes
-effect by the atomic rename of their manifest. The newest rows may not be in a
+and where each row starts. Segments never change; a new list of them takes
+effect by the atomic rename of the manifest. The newest rows may not be in a
 segment yet: they are read from the database into memory.
 """
 
@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import astuple, dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -19,9 +20,12 @@ import numpy as np
 import numpy.typing as npt
 
 from labelkin.atomic import atomic_file, atomic_text
+from labelkin.store.derived import BuildProgress, DerivedStore, StoreState
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
+
+    from labelkin.store.reader import Reader
 
 logger = logging.getLogger(__name__)
 
@@ -32,6 +36,7 @@ _FORMAT_VERSION = 1
 _OPEN_ATTEMPTS = 5
 _HISTORY = 1000
 _CHUNK = 1 << 20
+_SEGMENT_ROWS = 50_000
 
 Columns = npt.NDArray[np.int32]
 Rows = npt.NDArray[np.int64]
@@ -44,6 +49,7 @@ class Segment:
     first: int
     starts: npt.NDArray[np.int64]
     columns: Columns
+    inode: int = 0
 
     @property
     def end(self) -> int:
@@ -69,7 +75,7 @@ class Segment:
         if end >= self.end:
             return self
         starts = self.starts[: max(end - self.first, 0) + 1]
-        return Segment(self.first, starts, self.columns[: starts[-1]])
+        return replace(self, starts=starts, columns=self.columns[: starts[-1]])
 
 
 class LabelSets:
@@ -160,35 +166,128 @@ class Milestone:
     next_row: int
 
 
-class SegmentFolder:
-    """The segments of a collection on disk, and the generation that they reflect."""
+class LabelSegments(DerivedStore):
+    """The segments of a collection on disk.
+
+    The caller of `catch_up` holds the database's write transaction, which is
+    the lock of the segments as well.
+    """
+
+    noun = "label segments"
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
+        super().__init__(folder)
+        self._latest: tuple[tuple[int, int], list[Segment], list[Milestone]] | None = None
 
-    def load(self, is_ours: Callable[[Milestone], bool]) -> list[Segment]:
-        """The segments as far as they reflect the state of the database that a reader sees.
+    def close(self) -> None:
+        """Release the memory-mapped files."""
+        self._latest = None
 
-        `is_ours` tells whether a milestone lies in that state's past: a
-        database put back from a backup, or one seen through an older snapshot,
-        knows only some. Damage is no loss: what cannot be read is left out.
+    def label_sets(self, reader: Reader) -> LabelSets:
+        """The label sets of every row that `reader` sees; the newest rows are read from it."""
+        segments = self.load(reader)
+        return LabelSets([*segments, _read_segment(reader, _end(segments))])
+
+    def end(self, reader: Reader) -> int:
+        """The first row that is in no segment yet."""
+        return _end(self.load(reader))
+
+    @contextmanager
+    def exclusive(self, reader: Reader) -> Iterator[None]:  # noqa: ARG002
+        """Nothing to lock: the caller holds the write transaction."""
+        yield
+
+    def read_state(self, reader: Reader) -> StoreState:
+        """The last milestone that the reader knows."""
+        milestone = self._milestone(reader, _history(self._manifest_or_nothing()))
+        if milestone is None:
+            generation = reader.generation()
+            return StoreState(generation.number, generation.token, 0)
+        return StoreState(milestone.generation, milestone.token, milestone.next_row)
+
+    def apply(self, reader: Reader, progress: BuildProgress | None) -> int:  # noqa: ARG002
+        """Write the label sets of the rows that are in no segment yet."""
+        generation = reader.generation()
+        first = _end(self.load(reader))
+        for start in range(first, generation.next_row, _SEGMENT_ROWS):
+            end = min(start + _SEGMENT_ROWS, generation.next_row)
+            milestone = Milestone(generation.number, generation.token, end)
+            self.save(self.load(reader), _read_segment(reader, start, end), milestone)
+        self.state = StoreState.of(generation)
+        return generation.next_row - first
+
+    def start_over(self) -> None:
+        """Delete all segments; label sets are read from the database until the next flush."""
+        for path in self.folder.glob("*"):
+            path.unlink(missing_ok=True)
+        self._latest = None
+
+    def load(self, reader: Reader) -> list[Segment]:
+        """The segments as far as they reflect the state that `reader` sees.
+
+        A restored database, or a snapshot of an earlier state, knows only some
+        of the milestones. Damaged segments are skipped: the database has their rows.
         """
         for _ in range(_OPEN_ATTEMPTS):
             try:
-                return self._load(is_ours)
+                segments, history = self._mapped()
+                milestone = self._milestone(reader, history)
+                end = milestone.next_row if milestone else 0
+                return [segment.before(end) for segment in segments if segment.first < end]
             except FileNotFoundError:
-                # A writer merged segments between our look at the list and at them.
+                # A writer merged segments after the manifest was read.
                 continue
-            except (OSError, ValueError, KeyError, TypeError) as error:
-                logger.warning("%s: %s; label sets are read from the database", self.folder, error)
+            except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
+                logger.warning("%s: %s; reading label sets from the database", self.folder, error)
                 break
         return []
 
-    def save(self, known: list[Segment], new: Segment, milestone: Milestone) -> None:
-        """Add `new` behind `known`. The caller holds the writer lock.
+    def _mapped(self) -> tuple[list[Segment], list[Milestone]]:
+        """All segments and milestones that the manifest lists, mapped once per manifest."""
+        try:
+            status = (self.folder / _MANIFEST_NAME).stat()
+        except FileNotFoundError:
+            return [], []
+        signature = (status.st_mtime_ns, status.st_ino)
+        latest = self._latest
+        if latest is None or latest[0] != signature:
+            manifest = self._manifest()
+            mapped = {(one.first, one.end): one for one in latest[1]} if latest else {}
+            segments = []
+            for first, end in manifest["segments"]:
+                # Files are never changed, so those of the last manifest are still right, unless
+                # everything was deleted meanwhile.
+                known = mapped.get((first, end)) if self._is_same_file(first, end, mapped) else None
+                segments.append(known or self._map(first, end))
+            latest = self._latest = (signature, segments, _history(manifest))
+        return latest[1], latest[2]
 
-        Smaller neighbours are merged as they come, so that their number stays
-        logarithmic and each row is rewritten a logarithmic number of times.
+    def _is_same_file(
+        self, first: int, end: int, mapped: Mapping[tuple[int, int], Segment]
+    ) -> bool:
+        segment = mapped.get((first, end))
+        status = self._paths(first, end)[1].stat()
+        return segment is not None and segment.inode == status.st_ino
+
+    def _map(self, first: int, end: int) -> Segment:
+        starts_path, columns_path = self._paths(first, end)
+        starts = np.load(starts_path, mmap_mode="r", allow_pickle=False)
+        columns = np.load(columns_path, mmap_mode="r", allow_pickle=False)
+        if len(starts) != end - first + 1 or starts[-1] != len(columns):
+            raise ValueError(f"{columns_path.name} is damaged")
+        return Segment(first, starts, columns, columns_path.stat().st_ino)
+
+    def _milestone(self, reader: Reader, history: Sequence[Milestone]) -> Milestone | None:
+        """The last milestone in the reader's past."""
+        return next(
+            (past for past in reversed(history) if reader.knows(past.generation, past.token)), None
+        )
+
+    def save(self, known: list[Segment], new: Segment, milestone: Milestone) -> None:
+        """Append `new` to `known`. The caller holds the writer lock.
+
+        Adjacent smaller segments are merged, so that the number of segments
+        stays logarithmic, and each row is rewritten a logarithmic number of times.
         """
         self.folder.mkdir(exist_ok=True)
         groups = [[segment] for segment in known if segment.end > segment.first]
@@ -200,7 +299,8 @@ class SegmentFolder:
         for group in groups:
             self._write(group)
         spans = [(group[0].first, group[-1].end) for group in groups]
-        history = [past for past in self._history() if past.generation < milestone.generation]
+        recorded = _history(self._manifest_or_nothing())
+        history = [past for past in recorded if past.generation < milestone.generation]
         manifest = {
             "format_version": _FORMAT_VERSION,
             "segments": spans,
@@ -211,7 +311,7 @@ class SegmentFolder:
         self._sweep(spans)
 
     def _write(self, group: Sequence[Segment]) -> None:
-        """Write neighbouring segments as one, unless it is on disk already."""
+        """Write adjacent segments as one, unless it is on disk already."""
         starts_path, columns_path = self._paths(group[0].first, group[-1].end)
         if len(group) == 1 and isinstance(group[0].columns, np.memmap) and columns_path.exists():
             return
@@ -228,22 +328,6 @@ class SegmentFolder:
                 for start in range(0, len(segment.columns), _CHUNK):
                     file.write(segment.columns[start : start + _CHUNK].tobytes())
 
-    def _load(self, is_ours: Callable[[Milestone], bool]) -> list[Segment]:
-        manifest = self._manifest()
-        ours = next((past for past in reversed(_history(manifest)) if is_ours(past)), None)
-        end = ours.next_row if ours else 0
-        segments = []
-        for first, last in manifest["segments"]:
-            if first >= end:
-                break
-            starts_path, columns_path = self._paths(first, last)
-            starts = np.load(starts_path, mmap_mode="r", allow_pickle=False)
-            columns = np.load(columns_path, mmap_mode="r", allow_pickle=False)
-            if len(starts) != last - first + 1 or starts[-1] != len(columns):
-                raise ValueError(f"{columns_path.name} is damaged")
-            segments.append(Segment(first, starts, columns).before(end))
-        return segments
-
     def _manifest(self) -> dict[str, Any]:
         path = self.folder / _MANIFEST_NAME
         if not path.exists():
@@ -253,22 +337,37 @@ class SegmentFolder:
             raise ValueError(f"format {manifest['format_version']} is not known")
         return manifest
 
-    def _history(self) -> list[Milestone]:
+    def _manifest_or_nothing(self) -> dict[str, Any]:
         try:
-            return _history(self._manifest())
+            return self._manifest()
         except (OSError, ValueError, KeyError, TypeError):
-            return []
+            return {"segments": [], "history": []}
 
     def _paths(self, first: int, end: int) -> tuple[Path, Path]:
         stem = f"{first:012d}-{end:012d}"
         return self.folder / f"{stem}.starts.npy", self.folder / f"{stem}.columns.npy"
 
     def _sweep(self, spans: Sequence[tuple[int, int]]) -> None:
-        """Delete what no list names: merged segments, leftovers of a crash."""
+        """Delete files that the manifest does not list: merged segments, leftovers of a crash."""
         wanted = {path for first, end in spans for path in self._paths(first, end)}
         for path in self.folder.iterdir():
             if path not in wanted and path.name != _MANIFEST_NAME:
                 path.unlink(missing_ok=True)
+
+
+def _end(segments: Sequence[Segment]) -> int:
+    return segments[-1].end if segments else 0
+
+
+def _read_segment(reader: Reader, first: int, end: int | None = None) -> Segment:
+    """The label sets of some rows, from the database; removed rows have none."""
+    end = reader.generation().next_row if end is None else end
+    lengths = np.zeros(max(end - first, 0), dtype=np.int64)
+    blobs = []
+    for row, blob in reader.stored_label_sets(first, end):
+        lengths[row - first] = len(blob) // COLUMN_TYPE.itemsize
+        blobs.append(blob)
+    return Segment.from_bytes(first, lengths, b"".join(blobs))
 
 
 def _rows(group: Sequence[Segment]) -> int:

@@ -14,8 +14,8 @@ from labelkin.closing import Closing
 class FileLock(Closing):
     """A lock on a file of its own, shared or exclusive.
 
-    In a folder that cannot be written to there may be no file to lock; then
-    nobody else can change anything there either, and the lock counts as taken.
+    A read-only folder may have no file to lock. No process can change anything
+    there, so the lock counts as taken.
     """
 
     def __init__(self, path: Path, *, shared: bool = False) -> None:
@@ -24,12 +24,12 @@ class FileLock(Closing):
         self._descriptor: int | None = None
 
     def take(self, patience: float = 0.0) -> bool:
-        """Whether the lock could be had within `patience` seconds."""
+        """Try to take the lock for `patience` seconds; whether it was taken."""
         deadline = time.monotonic() + patience
         while (descriptor := self._opened()) is not None:
             try:
                 fcntl.flock(descriptor, self._kind | fcntl.LOCK_NB)
-                # Its last holder may have removed the file: then the lock is on nothing.
+                # The last holder may have removed the file; then this lock protects nothing.
                 if os.path.samestat(os.fstat(descriptor), self._path.stat()):
                     self._descriptor = descriptor
                     return True
@@ -49,12 +49,12 @@ class FileLock(Closing):
         return None
 
     def close(self) -> None:
-        """Give the lock back."""
+        """Release the lock."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
 
 
 def beside(folder: Path, kind: str) -> Path:
-    """Where the lock of this kind on a folder is: next to it, so that it outlives it."""
+    """The path of a lock on a folder: next to it, so that it survives its removal."""
     return folder.with_name(f".{folder.name}.{kind}")

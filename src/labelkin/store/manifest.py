@@ -1,4 +1,4 @@
-"""The manifest that makes a folder a collection, and tells which labelkin wrote it."""
+"""The manifest that marks a folder as a collection and names the version that wrote it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def is_collection(path: Path) -> bool:
 
 
 def write_manifest(manifest: Manifest, folder: Path) -> None:
-    """Write `manifest` into `folder`, whole or not at all."""
+    """Write `manifest` into `folder` atomically."""
     with atomic_text(folder / MANIFEST_NAME) as file:
         json.dump(asdict(manifest), file, indent=2)
         file.write("\n")

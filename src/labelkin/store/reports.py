@@ -1,4 +1,4 @@
-"""What adding and removing did."""
+"""The reports of adding and removing documents."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class AddReport:
 
     @property
     def documents(self) -> int:
-        """Documents that went through, stored or found unchanged."""
+        """Documents that were stored or are unchanged."""
         return self.added + self.replaced + self.unchanged
 
     def merge(self, batch: AddReport) -> None:
-        """Count in the report of one committed batch."""
+        """Add the counts of one committed batch."""
         self.added += batch.added
         self.replaced += batch.replaced
         self.unchanged += batch.unchanged

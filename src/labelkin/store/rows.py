@@ -22,7 +22,7 @@ Values = tuple[Any, ...]
 
 
 def document_values(document: Document, columns: Columns, unresolved: dict[str, str]) -> Values:
-    """The values of DOCUMENT_COLUMNS and, last, their digest."""
+    """The values of DOCUMENT_COLUMNS and, last, their checksum."""
     values = (
         storable(document.id),
         storable(document.title),
@@ -33,11 +33,11 @@ def document_values(document: Document, columns: Columns, unresolved: dict[str, 
         columns.astype(COLUMN_TYPE, copy=False).tobytes(),
         _dump(unresolved),
     )
-    return (*values, _digest(values))
+    return (*values, _checksum(values))
 
 
 def document_from_values(values: Values, vocabulary: Vocabulary) -> Document:
-    """The document that DOCUMENT_COLUMNS hold, its labels as ids with names beside them."""
+    """The document in DOCUMENT_COLUMNS, with its labels as ids and their names."""
     identifier, title, body, fields, language, metadata, labels, unresolved = values
     concepts = [vocabulary[column] for column in np.frombuffer(labels, dtype=COLUMN_TYPE)]
     others: dict[str, str] = json.loads(unresolved) if unresolved else {}
@@ -69,7 +69,7 @@ def text_from_values(values: Values) -> Document:
 
 
 def concept_to_json(concept: Concept) -> str:
-    """Everything about a concept but empty parts."""
+    """A concept as JSON, without empty fields."""
     filled = {key: value for key, value in asdict(concept).items() if value}
     return json.dumps(filled, ensure_ascii=False)
 
@@ -86,12 +86,12 @@ def concept_from_json(text: str) -> Concept:
     return Concept(**content)
 
 
-def _digest(values: Values) -> bytes:
-    digest = hashlib.blake2b(digest_size=16)
+def _checksum(values: Values) -> bytes:
+    checksum = hashlib.blake2b(digest_size=16)
     for value in values:
         content = value if isinstance(value, bytes) else (value or "").encode("utf-8")
-        digest.update(len(content).to_bytes(8, "little") + content)
-    return digest.digest()
+        checksum.update(len(content).to_bytes(8, "little") + content)
+    return checksum.digest()
 
 
 def _dump(value: Mapping[str, Any]) -> str | None:

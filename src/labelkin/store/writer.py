@@ -1,4 +1,4 @@
-"""Changing a collection: documents in, documents out, a batch to a transaction."""
+"""Adding and removing documents, one transaction per batch."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ import numpy as np
 
 from labelkin.corpus.document import Deletion, Document
 from labelkin.exceptions import InputError
-from labelkin.store.collection import Collection, Generation
+from labelkin.store.collection import Collection
 from labelkin.store.label_sets import COLUMN_TYPE, Columns
+from labelkin.store.reader import Generation
 from labelkin.store.reports import AddReport, RemoveReport
 from labelkin.store.rows import Values, concept_to_json, document_values, storable
 from labelkin.vocab.concept import Concept
-from labelkin.vocab.names import Match
+from labelkin.vocab.names import Match, Resolution
 from labelkin.vocab.vocabulary import Vocabulary
 
-# Label sets wait in the database until this many rows are worth a segment.
+# Label sets stay in the database until this many rows make a segment.
 _ROWS_A_SEGMENT = 50_000
 _CHARACTERS_A_BATCH = 20_000_000
 
@@ -35,29 +36,26 @@ def add_documents(
     keep_unknown: bool | None = None,
     progress: Progress | None = None,
 ) -> AddReport:
-    """Store `items` in order, a transaction a batch; an id that is there is replaced.
+    """Store `items` in order, one transaction per batch; known ids are replaced.
 
-    A document that is stored as it is already is left alone, so the same `add`
-    after an interruption only completes what is missing. `keep_unknown` makes
-    labels that the vocabulary lacks new concepts (default: as configured).
+    Unchanged documents are skipped, so repeating an interrupted `add` only
+    stores what is missing. `keep_unknown` turns labels that the vocabulary
+    lacks into new concepts (default: as configured).
     """
     started = time.monotonic()
     if keep_unknown is None:
         keep_unknown = collection.config.labels.unknown == "keep"
     report = AddReport()
     limits = collection.config.documents
-    try:
-        for batch in _batches(_cut(items, limits.max_characters, report), limits.batch_size):
-            report.merge(_Batch(collection, keep_unknown).store(batch))
-            if collection.pending_rows() >= _ROWS_A_SEGMENT:
-                collection.flush_label_sets()
-            if progress is not None:
-                progress(report)
-        if collection.pending_rows():
+    vocabulary = _WriterVocabulary(collection)
+    for batch in _batches(_cut(items, limits.max_characters, report), limits.batch_size):
+        report.merge(_Batch(collection, vocabulary, keep_unknown).store(batch))
+        if collection.pending_rows() >= _ROWS_A_SEGMENT:
             collection.flush_label_sets()
-    except BaseException:
-        collection.forget_vocabulary()
-        raise
+        if progress is not None:
+            progress(report)
+    if collection.pending_rows():
+        collection.flush_label_sets()
     report.seconds = time.monotonic() - started
     return report
 
@@ -77,22 +75,57 @@ def _cut(
 
 
 def remove_documents(collection: Collection, identifiers: Iterable[str]) -> RemoveReport:
-    """Take the documents with these ids out; ids that are not there are listed."""
+    """Remove the documents with these ids; the report lists unknown ids."""
     wanted = list(dict.fromkeys(map(storable, identifiers)))
     removed: set[str] = set()
+    vocabulary = _WriterVocabulary(collection)
     for batch in _batches(wanted, collection.config.documents.batch_size):
-        _Batch(collection, keep_unknown=False).store(map(Deletion, batch), removed)
+        _Batch(collection, vocabulary, keep_unknown=False).store(map(Deletion, batch), removed)
     return RemoveReport(
         removed=len(removed),
         missing=tuple(identifier for identifier in wanted if identifier not in removed),
     )
 
 
+class _WriterVocabulary:
+    """The vocabulary that a writer resolves labels with.
+
+    It is copied before the first new concept is added: the shared vocabulary
+    never changes.
+    """
+
+    def __init__(self, collection: Collection) -> None:
+        self._collection = collection
+        self._is_own = False
+        self._vocabulary = Vocabulary()
+
+    def at(self, generation: Generation) -> Vocabulary:
+        """The vocabulary of the collection's present state."""
+        if len(self._vocabulary) != generation.next_column:
+            self._vocabulary = self._collection.vocabulary
+            self._is_own = False
+        return self._vocabulary
+
+    def add(self, concept: Concept) -> int:
+        """Append a concept; its column."""
+        if not self._is_own:
+            self._vocabulary = self._vocabulary.extended(())
+            self._is_own = True
+        return self._vocabulary.add(concept)
+
+    def resolve(self, label: str, name: str, language: str, *, guess: bool) -> Resolution:
+        """The concept that a label stands for."""
+        return self._vocabulary.resolve(label, name, language, guess=guess)
+
+
 class _Batch:
     """One transaction's worth of changes."""
 
-    def __init__(self, collection: Collection, keep_unknown: bool) -> None:
+    def __init__(
+        self, collection: Collection, vocabulary: _WriterVocabulary, keep_unknown: bool
+    ) -> None:
         self._collection = collection
+        self._vocabulary = vocabulary
         self._keep_unknown = keep_unknown
         self._report = AddReport()
         self._new_concepts: list[tuple[int, Concept]] = []
@@ -100,7 +133,7 @@ class _Batch:
     def store(
         self, items: Iterable[Document | Deletion], removed: set[str] | None = None
     ) -> AddReport:
-        """Write the batch; `removed` collects the ids that deletions really took out."""
+        """Write the batch; `removed` collects the ids of documents that were removed."""
         latest: dict[str, Document | Deletion] = {}
         for item in items:
             if not item.id.strip():
@@ -111,15 +144,16 @@ class _Batch:
             latest[item.id] = item
         with self._collection.database.transaction() as connection:
             before = self._collection.generation()
-            vocabulary = self._collection.vocabulary
+            if any(isinstance(item, Document) for item in latest.values()):
+                self._vocabulary.at(before)
             stored = _stored(connection, latest)
             added: list[Values] = []
             dropped: list[int] = []
             for item in latest.values():
-                row, digest = stored.get(item.id, (None, None))
+                row, checksum = stored.get(item.id, (None, None))
                 if isinstance(item, Document):
-                    values = self._values(item, vocabulary)
-                    if digest == values[-1]:
+                    values = self._values(item)
+                    if checksum == values[-1]:
                         self._report.unchanged += 1
                         continue
                     added.append(values)
@@ -170,26 +204,24 @@ class _Batch:
         )
         self._report.new_concepts = len(self._new_concepts)
 
-    def _values(self, document: Document, vocabulary: Vocabulary) -> Values:
+    def _values(self, document: Document) -> Values:
         document = self._collection.in_its_language(document)
-        columns, unresolved = self._resolve(document, vocabulary)
+        columns, unresolved = self._resolve(document)
         self._report.without_labels += len(columns) == 0
         return document_values(document, columns, unresolved)
 
-    def _resolve(
-        self, document: Document, vocabulary: Vocabulary
-    ) -> tuple[Columns, dict[str, str]]:
+    def _resolve(self, document: Document) -> tuple[Columns, dict[str, str]]:
         columns: set[int] = set()
         unresolved: dict[str, str] = {}
         for label in document.labels:
             name = document.label_names.get(label, "")
-            # Where unknown ids are kept, none must be swallowed by a homonym or a look-alike.
+            # An unknown label that is kept must not resolve to a homonym or a similar name.
             guess = not self._keep_unknown
-            resolution = vocabulary.resolve(label, name, document.language or "", guess=guess)
+            resolution = self._vocabulary.resolve(label, name, document.language or "", guess=guess)
             column = resolution.column
             if column is None and self._keep_unknown and resolution.match is Match.UNKNOWN:
                 concept = _ad_hoc_concept(label, name, document.language)
-                column = vocabulary.add(concept)
+                column = self._vocabulary.add(concept)
                 self._new_concepts.append((column, concept))
             if column is not None:
                 columns.add(column)
@@ -203,7 +235,7 @@ class _Batch:
 
 
 def _ad_hoc_concept(label: str, name: str, language: str | None) -> Concept:
-    """A concept for a label that only documents know: its id is the label itself."""
+    """A concept for a label that the vocabulary lacks; its id is the label itself."""
     shown = name or ("" if "://" in label else label)
     return Concept(id=label, names={language or "en": shown} if shown else {})
 
@@ -213,10 +245,10 @@ def _stored(
 ) -> dict[str, tuple[int, bytes]]:
     wanted = list(identifiers)
     marks = ", ".join("?" * len(wanted))
-    found = connection.execute(
+    rows = connection.execute(
         f"SELECT id, row, digest FROM documents WHERE id IN ({marks})", wanted
     )
-    return {identifier: (row, digest) for identifier, row, digest in found}
+    return {identifier: (row, checksum) for identifier, row, checksum in rows}
 
 
 def _batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:

@@ -1,0 +1,382 @@
+"""The term engine on tantivy.
+
+    indexes/terms-XXXX/    tantivy's files and, in labelkin.json, what they reflect
+
+One field per kind of term, so that a representation is a choice of fields.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import tempfile
+from collections.abc import Collection as Container
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from itertools import chain
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from labelkin.atomic import atomic_text
+from labelkin.exceptions import CollectionFullError, CollectionReadOnlyError
+from labelkin.neighbours.bm25 import FieldStatistics, idf, term_score
+from labelkin.neighbours.engine import (
+    EngineSearcher,
+    EngineState,
+    Hits,
+    IndexedDocument,
+    TermEngine,
+    WeightedTerms,
+)
+from labelkin.store.derived import StoreDamagedError, StoreState
+
+if TYPE_CHECKING:
+    import tantivy
+
+RECORD_NAME = "labelkin.json"
+FORMAT_VERSION = 1
+_ROW = "row"
+_KEY = "key"
+_ROWS_A_COMMIT = 100_000
+_LINK_ATTEMPTS = 5
+# More memory means fewer segments after a build, and faster searches.
+_WRITER_BYTES = 256_000_000
+_SMALL_WRITER_BYTES = 15_000_000
+_SMALL = 1000
+# A float32 sum depends on the order in which the engine adds.
+_TIE = 1e-5
+_TIE_MARGIN = 8
+_CACHED_TERMS = 200_000
+
+_NO_SPACE = re.compile(r"os error 28|No space left")
+_NOT_ALLOWED = re.compile(r"os error (13|30)\b|Permission denied|Read-?only", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The content of labelkin.json: fields with their versions, and what the index reflects.
+
+    `pending` is set just before a commit: rows beyond `next_row` that the index
+    turns out to have belong to that generation.
+    """
+
+    kinds: dict[str, str]
+    next_row: int = 0
+    generation: int = 0
+    token: str = ""
+    pending: tuple[int, str] | None = None
+    format_version: int = FORMAT_VERSION
+
+    @property
+    def applied(self) -> StoreState:
+        """What the index reflects."""
+        return StoreState(self.generation, self.token, self.next_row)
+
+
+def read_record(folder: Path, kinds: Mapping[str, str]) -> Record:
+    """The record of the index in `folder`; an empty one if it cannot be used."""
+    try:
+        content = json.loads((folder / RECORD_NAME).read_text(encoding="utf-8"))
+        if content["format_version"] != FORMAT_VERSION:
+            return Record(dict(kinds))
+        if content["pending"] is not None:
+            content["pending"] = tuple(content["pending"])
+        return Record(**content)
+    except (OSError, ValueError, TypeError, KeyError):
+        return Record(dict(kinds))
+
+
+class TantivyEngine(TermEngine):
+    """A tantivy index on disk."""
+
+    def __init__(self, folder: Path, fields: Mapping[str, str], *, read_only: bool) -> None:
+        self._home = folder
+        self._folder = folder
+        self._fields = dict(fields)
+        self._read_only = read_only
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        self._index: tantivy.Index | None = None
+        self._record = Record(self._fields)
+
+    def close(self) -> None:
+        """Close the index; tantivy's files are closed with its last searcher."""
+        self._index = None
+        if self._temporary is not None:
+            self._temporary.cleanup()
+            self._temporary = None
+
+    def state(self) -> EngineState:
+        """What the index reflects; the largest row reveals an interrupted commit."""
+        import tantivy
+
+        index = self._opened()
+        with engine_errors_explained(self._folder):
+            searcher = index.searcher()
+            newest = -1
+            if searcher.num_docs:
+                every = tantivy.Query.all_query()
+                hits = searcher.search(every, 1, count=False, order_by_field=_ROW).hits
+                newest = int(hits[0][0])
+        return EngineState(self._record.applied, self._record.pending, newest)
+
+    def apply(
+        self,
+        removed: Iterable[int],
+        pages: Iterable[Sequence[IndexedDocument]],
+        target: StoreState,
+    ) -> None:
+        """Write with one thread, which gives the same index from the same documents."""
+        index = self._index if self._index is not None else self._opened()
+        waiting = iter(pages)
+        first = list(next(waiting, ()))
+        heap = _WRITER_BYTES if len(first) >= _SMALL else _SMALL_WRITER_BYTES
+        uncommitted = 0
+        with engine_errors_explained(self._folder):
+            writer = index.writer(heap_size=heap, num_threads=1)
+            try:
+                for row in removed:
+                    writer.delete_documents_by_term(_KEY, str(row))
+                for page in chain([first], waiting):
+                    for row, terms in page:
+                        writer.add_document(_document(row, terms))
+                    uncommitted += len(page)
+                    if uncommitted >= _ROWS_A_COMMIT:
+                        self._commit(writer, replace(target, next_row=page[-1][0] + 1))
+                        uncommitted = 0
+                self._commit(writer, target)
+            finally:
+                # Wait for merges before any search: the same history then gives the same scores.
+                writer.wait_merging_threads()
+            index.reload()
+
+    def clear(self) -> None:
+        """Delete the files and begin with an empty index."""
+        if self._read_only and self._temporary is not None:
+            self._folder = Path(tempfile.mkdtemp(dir=self._temporary.name))
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._record = Record(self._fields)
+        self._index = _open_index(self._folder, list(self._fields))
+
+    def searcher(self) -> TantivySearcher:
+        """A searcher of what was applied last."""
+        index = self._index if self._index is not None else self._opened()
+        with engine_errors_explained(self._folder):
+            return TantivySearcher(index, self._folder)
+
+    def _opened(self) -> tantivy.Index:
+        """The index as it is on disk now; another process may have rebuilt it."""
+        if self._read_only:
+            return self._open_linked()
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._record = read_record(self._folder, self._fields)
+        if not (self._folder / "meta.json").exists():
+            self._record = Record(self._fields)
+        self._index = _open_index(self._folder, list(self._fields))
+        return self._index
+
+    def _open_linked(self) -> tantivy.Index:
+        """The index through links in a temporary folder: tantivy wants to write lock files."""
+        if self._temporary is None:
+            self._temporary = tempfile.TemporaryDirectory(
+                prefix="labelkin-", ignore_cleanup_errors=True
+            )
+        for _ in range(_LINK_ATTEMPTS):
+            self._folder = Path(tempfile.mkdtemp(dir=self._temporary.name))
+            try:
+                if (self._home / "meta.json").exists():
+                    _link_files(self._home, self._folder)
+                self._record = read_record(self._folder, self._fields)
+                self._index = _open_index(self._folder, list(self._fields))
+                with engine_errors_explained(self._folder):
+                    self._index.searcher()
+                return self._index
+            except (FileNotFoundError, StoreDamagedError):
+                # The owner has merged files. If the index is damaged, start with an empty one.
+                continue
+        self._folder = Path(tempfile.mkdtemp(dir=self._temporary.name))
+        self._record = Record(self._fields)
+        self._index = _open_index(self._folder, list(self._fields))
+        return self._index
+
+    def _commit(self, writer: tantivy.IndexWriter, state: StoreState) -> None:
+        self._write_record(replace(self._record, pending=(state.generation, state.token)))
+        writer.commit()
+        self._write_record(Record(self._fields, state.next_row, state.generation, state.token))
+
+    def _write_record(self, record: Record) -> None:
+        with atomic_text(self._folder / RECORD_NAME) as file:
+            json.dump(asdict(record), file)
+        self._record = record
+
+
+class TantivySearcher(EngineSearcher):
+    """A tantivy searcher, which sees one commit for as long as it lives."""
+
+    def __init__(self, index: tantivy.Index, folder: Path) -> None:
+        self._folder = folder
+        self._schema = index.schema
+        self._searcher = index.searcher()
+        self._lock = Lock()
+        self._queries: dict[tuple[str, str], tantivy.Query] = {}
+        self._statistics: dict[str, FieldStatistics] = {}
+
+    def statistics(self, field: str) -> FieldStatistics:
+        """Zeros for a field that no document has."""
+        with self._lock:
+            return self._statistics.get(field, FieldStatistics(0, 0.0))
+
+    def document_frequencies(self, field: str, terms: Sequence[str]) -> list[int]:
+        """Removed documents count until their segment is merged."""
+        with engine_errors_explained(self._folder):
+            frequencies = [self._searcher.doc_freq(field, term) for term in terms]
+            with self._lock:
+                is_known = field in self._statistics
+            if not is_known:
+                self._read_statistics(field, terms, frequencies)
+        return frequencies
+
+    def nearest(
+        self, queries: Sequence[WeightedTerms], k: int, excluded: Sequence[Container[int]]
+    ) -> list[Hits]:
+        """One OR query of term queries each; tantivy releases the GIL while it searches."""
+        return [
+            self._nearest(query, k, without)
+            for query, without in zip(queries, excluded, strict=True)
+        ]
+
+    def _nearest(self, weighted: WeightedTerms, k: int, without: Container[int]) -> Hits:
+        import tantivy
+
+        should = tantivy.Occur.Should
+        parts = [
+            (should, self._term_query(field, term, weight))
+            for field, terms in weighted.items()
+            for term, weight in terms.items()
+        ]
+        if not parts or not k:
+            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
+        query = tantivy.Query.boolean_query(parts)
+        limit = k + len(without) + _TIE_MARGIN
+        while True:
+            with engine_errors_explained(self._folder):
+                hits = self._searcher.search(query, limit, count=False).hits
+                values = self._searcher.fast_field_values(_ROW, [address for _, address in hits])
+            rows = np.array(values, dtype=np.int64)
+            scores = np.array([score for score, _ in hits], dtype=np.float32)
+            is_exhausted = len(hits) < limit
+            if without:
+                kept = ~np.isin(rows, list(without))
+                rows, scores = rows[kept], scores[kept]
+            best = float(scores[0]) if len(scores) else 0.0
+            ranks = np.round(scores / (best * _TIE)) if best > 0 else scores
+            # A tie that reaches past the last hit may hide a smaller row.
+            if is_exhausted or (len(ranks) > k and ranks[k - 1] != ranks[-1]):
+                break
+            limit *= 2
+        order = np.lexsort((rows, -ranks))[:k]
+        return rows[order], scores[order]
+
+    def _term_query(self, field: str, term: str, weight: float) -> tantivy.Query:
+        import tantivy
+
+        key = (field, term)
+        query = self._queries.get(key)
+        if query is None:
+            query = tantivy.Query.term_query(self._schema, field, term, index_option="freq")
+            with self._lock:
+                if len(self._queries) >= _CACHED_TERMS:
+                    self._queries.clear()
+                self._queries[key] = query
+        return query if weight == 1.0 else tantivy.Query.boost_query(query, weight)
+
+    def _read_statistics(
+        self, field: str, terms: Sequence[str], frequencies: Sequence[int]
+    ) -> None:
+        """Read the statistics that tantivy scores with, from the explanation of a score.
+
+        They are checked against the score itself. A term that only removed
+        documents have gives no explanation, so the next term is tried.
+        """
+        for term, frequency in zip(terms, frequencies, strict=True):
+            if not frequency:
+                continue
+            query = self._term_query(field, term, 1.0)
+            hits = self._searcher.search(query, 1, count=False).hits
+            if not hits:
+                continue
+            score, address = hits[0]
+            values = _numbers(json.loads(query.explain(self._searcher, address).to_json()))
+            statistics = FieldStatistics(int(values["N"]), values["avgdl"])
+            expected = idf(statistics.documents, frequency) * term_score(
+                values["freq"], values["dl"], statistics.average_length
+            )
+            if abs(expected - score) > 1e-3 * score:
+                raise StoreDamagedError(f"{self._folder}: tantivy's statistics cannot be read")
+            with self._lock:
+                self._statistics[field] = statistics
+            return
+
+
+@contextmanager
+def engine_errors_explained(folder: Path) -> Iterator[None]:
+    """Tell a full disk from damage: tantivy raises ValueError for everything."""
+    try:
+        yield
+    except ValueError as error:
+        reason = " ".join(str(error).split())
+        if _NO_SPACE.search(reason):
+            message = "the disk is full; nothing stored was lost"
+            raise CollectionFullError(f"{folder}: {message}") from error
+        if _NOT_ALLOWED.search(reason):
+            raise CollectionReadOnlyError(f"{folder}: the index cannot be written to") from error
+        raise StoreDamagedError(f"{folder}: {reason[:200]}") from error
+
+
+def _open_index(folder: Path, fields: Sequence[str]) -> tantivy.Index:
+    import tantivy
+
+    builder = tantivy.SchemaBuilder()
+    # Signed: an unsigned fast field crashes the indexing thread.
+    builder.add_integer_field(_ROW, fast=True, indexed=True)
+    # A string: deleting by a number deletes nothing.
+    builder.add_text_field(_KEY, tokenizer_name="raw", index_option="basic")
+    for field in fields:
+        builder.add_text_field(field, tokenizer_name="whitespace", index_option="freq")
+    with engine_errors_explained(folder):
+        return tantivy.Index(builder.build(), path=str(folder))
+
+
+def _document(row: int, terms: Mapping[str, Sequence[str]]) -> tantivy.Document:
+    import tantivy
+
+    document = tantivy.Document()
+    document.add_integer(_ROW, row)
+    document.add_text(_KEY, str(row))
+    for field, of_field in terms.items():
+        document.add_text(field, " ".join(of_field))
+    return document
+
+
+def _link_files(home: Path, folder: Path) -> None:
+    """Copy files that change, link the others; the record first: it must not claim too much."""
+    for name in (RECORD_NAME, "meta.json", ".managed.json"):
+        if (home / name).exists():
+            shutil.copyfile(home / name, folder / name)
+    for path in home.iterdir():
+        if not (folder / path.name).exists() and path.suffix != ".lock":
+            (folder / path.name).symlink_to(path.absolute())
+
+
+def _numbers(explanation: dict[str, Any]) -> dict[str, float]:
+    """The numbers in an explanation by the symbol that begins their description."""
+    symbol = str(explanation["description"]).partition(",")[0]
+    numbers = {symbol: float(explanation["value"])}
+    for part in explanation.get("details") or ():
+        numbers |= _numbers(part)
+    return numbers

@@ -1,0 +1,88 @@
+"""Implementations by name: labelkin's own and those of other packages.
+
+A registry row maps a short name to `module:attribute`, imported when the name is
+first used. Other packages add rows through entry points, for example
+
+    [project.entry-points."labelkin.methods"]
+    toy = "toy_package:ToyMethod"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any, Generic, TypeVar, cast
+
+from labelkin.exceptions import ConfigError
+
+Entry = TypeVar("Entry")
+
+
+class Registry(Generic[Entry]):
+    """Entries by name, resolved when they are asked for.
+
+    A class stands for its only instance, unless the entries are `factories`.
+    """
+
+    def __init__(
+        self, group: str, noun: str, own: Mapping[str, str], *, factories: bool = False
+    ) -> None:
+        self.group = group
+        self.noun = noun
+        self._own = dict(own)
+        self._factories = factories
+
+    def names(self) -> list[str]:
+        """All names: labelkin's own in their order, then those of other packages."""
+        others = sorted(name for name in _entry_points(self.group) if name not in self._own)
+        return [*self._own, *others]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._own or name in _entry_points(self.group)
+
+    def __iter__(self) -> Iterator[Entry]:
+        return (self[name] for name in self.names())
+
+    def __getitem__(self, name: str) -> Entry:
+        place = self.place(name)
+        return cast(Entry, _imported(place) if self._factories else _instance(place))
+
+    def place(self, name: str) -> str:
+        """`module:attribute` of an entry; ConfigError for an unknown name."""
+        place = self._own.get(name) or _entry_points(self.group).get(name)
+        if place is None:
+            raise ConfigError(f"no {self.noun} {name!r}; known: {', '.join(self.names())}")
+        return place
+
+
+def installed(group: str) -> list[str]:
+    """The names that other packages have registered in a group."""
+    return sorted(_entry_points(group))
+
+
+def loaded(group: str, name: str) -> Any:
+    """What another package has registered under a name."""
+    return _instance(_entry_points(group)[name])
+
+
+def forget_packages() -> None:
+    """Look for entry points again, after a package was installed in this process."""
+    _entry_points.cache_clear()
+
+
+@lru_cache(maxsize=16)
+def _entry_points(group: str) -> dict[str, str]:
+    return {point.name: point.value for point in entry_points(group=group)}
+
+
+@lru_cache(maxsize=256)
+def _instance(place: str) -> Any:
+    entry = _imported(place)
+    return entry() if isinstance(entry, type) else entry
+
+
+def _imported(place: str) -> Any:
+    module, _, attribute = place.partition(":")
+    return getattr(import_module(module), attribute)

@@ -1,0 +1,70 @@
+"""Texts to be compared, and the values computed for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import TypeVar
+
+from labelkin.corpus.document import Document
+from labelkin.memo import Memo
+from labelkin.represent.cache import TermCache
+from labelkin.represent.kind import TermKind
+from labelkin.store.reader import Reader
+
+Value = TypeVar("Value")
+
+
+class Texts:
+    """A batch of documents as one state of a collection sees them.
+
+    Everything that is computed for the batch (languages, terms, vectors) is
+    kept with it, so that several readers of the batch share the work.
+    `store_terms` also keeps extracted terms and vectors on disk.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        documents: Sequence[Document],
+        cache: TermCache,
+        *,
+        store_terms: bool = False,
+    ) -> None:
+        self.reader = reader
+        self.documents = documents
+        self.store_terms = store_terms
+        self._cache = cache
+        self._values = Memo()
+
+    def __len__(self) -> int:
+        return len(self.documents)
+
+    @property
+    def prepared(self) -> list[Document]:
+        """The documents as they would be stored: not too long, and with a language."""
+        return self.once("prepared", lambda: self.reader.prepared(self.documents))
+
+    @property
+    def own_rows(self) -> dict[str, int]:
+        """The rows of those documents that are in the collection, by id."""
+        identifiers = [document.id for document in self.documents]
+        return self.once("own rows", lambda: self.reader.rows_of(identifiers))
+
+    def terms(self, kinds: Sequence[TermKind]) -> dict[str, list[list[str]]]:
+        """For each kind the terms of each document, extracted once."""
+        known = {kind: self._values.peek(("terms", kind.name, kind.version)) for kind in kinds}
+        missing = [kind for kind, terms in known.items() if terms is None]
+        if missing:
+            extracted = self._cache.terms(missing, self.prepared, store=self.store_terms)
+            for kind in missing:
+                known[kind] = extracted[kind.name]
+                self._values.put(("terms", kind.name, kind.version), extracted[kind.name])
+        return {kind.name: terms for kind, terms in known.items()}
+
+    def once(self, key: Hashable, make: Callable[[], Value]) -> Value:
+        """A value computed for this batch, the same at every later call."""
+        return self._values.get(key, make)
+
+    def given(self, key: Hashable, value: object) -> None:
+        """Set a value that was computed elsewhere."""
+        self._values.put(key, value)

@@ -1,0 +1,71 @@
+"""How candidates relate to the leading ones, by co-occurrence and by the hierarchy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from labelkin.rerank.features import Evidence, Features
+from labelkin.rerank.pairs import Floats, Pairs
+from labelkin.rerank.signal import Signal, Values
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+_LEADING = 15
+# Documents processed at a time.
+_CHUNK = 200
+_REASON = "other headings"
+
+
+class RelatedSignal(Signal):
+    """How often a heading occurs together with the leading candidates."""
+
+    name = "related"
+    features = ("together", "attraction")
+    reason = _REASON
+
+    def values(self, evidence: Evidence, pairs: Pairs, features: Features) -> Mapping[str, Values]:
+        """Means over the leading candidates, weighted by the first guess."""
+        guess, statistics = features.first_guess, evidence.knowledge.statistics
+        is_leading = pairs.ranks(guess) < _LEADING
+        leading = pairs.matrix(guess, is_leading)
+        total = np.asarray(leading.sum(1)).ravel()[pairs.documents]
+        others = np.maximum(total - np.where(is_leading, guess, 0), 1e-9)
+        return {
+            "together": _product(pairs, leading, statistics.together) / others,
+            "attraction": _product(pairs, leading, statistics.attraction) / others,
+        }
+
+
+class HierarchySignal(Signal):
+    """The first guesses of broader, narrower and sibling headings."""
+
+    name = "hierarchy"
+    features = ("broader", "narrower", "siblings")
+    reason = _REASON
+
+    def values(self, evidence: Evidence, pairs: Pairs, features: Features) -> Mapping[str, Values]:
+        """Sums of the first guesses around a heading in the hierarchy."""
+        guess, headings = features.first_guess, evidence.knowledge.headings
+        guesses = pairs.matrix(guess, np.ones(len(pairs), dtype=np.bool_))
+        above = (guesses @ headings.broader).tocsr()
+        parents = np.diff(headings.broader.indptr)[pairs.columns]
+        return {
+            "broader": pairs.entries((guesses @ headings.narrower).tocsr()),
+            "narrower": pairs.entries(above),
+            "siblings": pairs.entries((above @ headings.narrower).tocsr()) - guess * parents,
+        }
+
+
+def _product(pairs: Pairs, leading: csr_matrix[Any], matrix: csr_matrix[Any]) -> Floats:
+    """The entries of the product for the pairs, some documents at a time."""
+    parts = []
+    for first in range(0, pairs.count, _CHUNK):
+        last = min(first + _CHUNK, pairs.count)
+        span = slice(pairs.starts[first], pairs.starts[last])
+        part = Pairs(pairs.keys[span] - first * pairs.width, last - first, pairs.width)
+        parts.append(part.entries((leading[first:last] @ matrix).tocsr()))
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.float32)

@@ -1,0 +1,223 @@
+"""One open collection for many threads: the current snapshot, its indexes, the models.
+
+    Runtime ──► Snapshot (immutable) + Views (searches, decoders), replaced as a whole
+       ├──► Indexes: opened once, brought up to date for each new snapshot
+       ├──► Models: loaded once per checksum
+       └──► Collection: a connection per thread, one writer at a time
+
+A request takes the current views and keeps them to its end. A thread's own
+writes are in the views that it takes next. Without `follow`, every request
+looks for changes and brings the indexes up to date itself. With it, a
+background thread does so, and requests wait for nothing but their own writes.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from threading import Event, RLock, Thread, local
+from typing import TypeVar
+from weakref import WeakSet
+
+from labelkin.closing import Closing
+from labelkin.exceptions import CollectionBusyError, CollectionError, LabelkinError
+from labelkin.neighbours.indexes import Indexes
+from labelkin.store.collection import Collection
+from labelkin.store.derived import SnapshotOutdatedError
+from labelkin.store.models import Models
+from labelkin.store.snapshot import Snapshot, Views
+
+logger = logging.getLogger(__name__)
+
+# How often the background thread looks for changes of other processes.
+_POLL_SECONDS = 0.4
+_ATTEMPTS = 20
+
+Result = TypeVar("Result")
+
+
+class Runtime(Closing):
+    """Gives requests a consistent state of a collection, and keeps that state current."""
+
+    def __init__(self, collection: Collection, *, follow: bool = False) -> None:
+        self.collection = collection
+        self.indexes = Indexes(collection)
+        self.models = Models(collection.path / "models")
+        self._lock = RLock()
+        self._current: Views | None = None
+        self._snapshots: WeakSet[Snapshot] = WeakSet()
+        self._threads = local()
+        self._wake = Event()
+        self._is_closing = False
+        self._follower: Thread | None = None
+        if follow:
+            self._follower = Thread(target=self._follow, name="labelkin-follower", daemon=True)
+            self._follower.start()
+
+    def close(self) -> None:
+        """End the background thread and close everything."""
+        self._is_closing = True
+        self._wake.set()
+        if self._follower is not None:
+            self._follower.join()
+        with self._lock:
+            self._current = None
+            self.indexes.close()
+            self.models.close()
+            for snapshot in list(self._snapshots):
+                snapshot.close()
+            self.collection.close()
+
+    def wrote(self) -> None:
+        """Record that the calling thread has changed the collection."""
+        if not self._is_closing:
+            self._threads.written = self.collection.generation().number
+            self._wake.set()
+
+    def forget(self) -> None:
+        """Drop the current state, unless a background thread follows the changes anyway.
+
+        For long writes: while a state is held, SQLite's log can only grow.
+        """
+        if self._follower is None:
+            with self._lock:
+                self._current = None
+
+    def views(self, representation: str | None = None, *, needs_index: bool = True) -> Views:
+        """The current state, with the index of a representation up to date if one is needed."""
+        current = self._current
+        if current is None or not self._is_fresh(current):
+            return self._refreshed(representation, needs_index)
+        if needs_index:
+            try:
+                self.indexes.search(current, representation)
+            except SnapshotOutdatedError:
+                return self._refreshed(representation, needs_index, force=True)
+        return current
+
+    def release(self, representation: str) -> None:
+        """Drop the searches by a representation, and fused ones with it, until they are used."""
+        with self._lock:
+            current = self._current
+            for key in [] if current is None else current.made():
+                kind, name = key if isinstance(key, tuple) else (key, "")
+                names = (name, *str(name).split(","))
+                if current is not None and kind == "search" and representation in names:
+                    current.drop(key)
+            self.indexes.release(representation)
+
+    def retried(self, work: Callable[[], Result]) -> Result:
+        """The result of `work`, done again if a derived store has outrun its snapshot."""
+        for _ in range(_ATTEMPTS):
+            try:
+                return work()
+            except SnapshotOutdatedError:
+                self._refreshed(None, needs_index=False, force=True)
+        raise CollectionError(f"{self.collection.path}: changes too fast to be read; try again")
+
+    def _is_fresh(self, views: Views) -> bool:
+        """Whether the calling thread may use these views."""
+        snapshot = views.snapshot
+        if self._follower is not None:
+            return snapshot.generation().number >= getattr(self._threads, "written", 0)
+        return not self._is_behind(views)
+
+    def _is_behind(self, views: Views) -> bool:
+        snapshot = views.snapshot
+        return (
+            snapshot.config is not self.collection.config
+            or snapshot.generation() != self.collection.generation()
+        )
+
+    def _refreshed(
+        self, representation: str | None, needs_index: bool, *, force: bool = False
+    ) -> Views:
+        """The latest state. A thread without writes of its own does not wait for other writers."""
+        current = self._current
+        is_mine = self._lock.acquire(blocking=False)
+        if not is_mine:
+            written = getattr(self._threads, "written", 0)
+            if (
+                current is not None
+                and not force
+                and current.snapshot.generation().number >= written
+                and (not needs_index or self._has_search(current, representation))
+            ):
+                return current
+            self._lock.acquire()
+        try:
+            if self._is_closing:
+                raise CollectionError(f"{self.collection.path}: the collection is closed")
+            latest = self._current
+            if latest is not None and not force and not self._is_behind(latest):
+                if needs_index:
+                    self.indexes.search(latest, representation)
+                return latest
+            return self._next(latest, representation, needs_index)
+        finally:
+            self._lock.release()
+
+    def _next(self, latest: Views | None, representation: str | None, needs_index: bool) -> Views:
+        previous = None if latest is None else latest.snapshot
+        for _ in range(_ATTEMPTS):
+            snapshot = self.collection.snapshot(previous)
+            views = Views(snapshot)
+            self._snapshots.add(snapshot)
+            try:
+                if needs_index:
+                    self.indexes.search(views, representation)
+                if latest is not None:
+                    self._renew(latest, views)
+            except SnapshotOutdatedError:
+                # Another process has written and brought an index up to date meanwhile.
+                continue
+            except CollectionBusyError as error:
+                if latest is None or (needs_index and not self._has_search(latest, representation)):
+                    raise
+                logger.warning("%s; answering without the newest documents", error)
+                return latest
+            self._current = views
+            return views
+        raise CollectionError(f"{self.collection.path}: changes too fast to be read; try again")
+
+    def _renew(self, latest: Views, views: Views) -> None:
+        """Make the views that the last state had, so that no request has to wait for them."""
+        from labelkin.autoencoder.model import LabelModel
+        from labelkin.scoring.label_ae import Decoder
+
+        for key in latest.made():
+            kind, name = key if isinstance(key, tuple) else (key, None)
+            if kind == "search":
+                self.indexes.search(views, str(name))
+            elif kind == "decoder":
+                model = self.models.find(LabelModel)
+                if model is not None:
+                    Decoder.at(views, model)
+
+    def _has_search(self, views: Views, representation: str | None) -> bool:
+        return ("search", self._name(views, representation)) in views.made()
+
+    @staticmethod
+    def _name(views: Views, representation: str | None) -> str:
+        return representation or views.snapshot.config.representation.name
+
+    def _follow(self) -> None:
+        """Replace the current state soon after the collection or its settings have changed."""
+        failure = ""
+        while True:
+            self._wake.wait(_POLL_SECONDS)
+            self._wake.clear()
+            if self._is_closing:
+                return
+            try:
+                current = self._current
+                if current is not None and self._is_behind(current):
+                    self._refreshed(None, needs_index=False)
+                failure = ""
+            except LabelkinError as error:
+                if str(error) != failure:
+                    logger.warning("%s", error)
+                failure = str(error)
+            except Exception:
+                logger.exception("%s: cannot follow its changes", self.collection.path)
+                self._wake.wait(_POLL_SECONDS)

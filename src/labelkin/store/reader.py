@@ -1,0 +1,300 @@
+"""Reading a collection: what its latest state and its snapshots have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from labelkin.corpus.document import Document
+from labelkin.corpus.language import detect_language
+from labelkin.exceptions import CollectionDamagedError
+from labelkin.store.config import Config
+from labelkin.store.database import IS_DEPRECATED
+from labelkin.store.label_sets import LabelSets, Rows
+from labelkin.store.manifest import Manifest
+from labelkin.store.rows import (
+    DOCUMENT_COLUMNS,
+    concept_from_json,
+    document_from_values,
+    storable,
+    text_from_values,
+)
+from labelkin.store.vocabulary_state import LabelOrder, VocabularyState
+from labelkin.vocab.concept import Concept
+from labelkin.vocab.vocabulary import Vocabulary
+
+_PAGE = 1000
+_IDENTIFIERS = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """One state of a collection: the last entry of its change log."""
+
+    number: int
+    next_row: int
+    next_column: int
+    token: str
+
+
+class Reader(ABC):
+    """Documents, labels and vocabulary of a collection, by row and column.
+
+    Rows are never reused and concepts keep their columns, so arrays of rows
+    and columns mean the same in every later state.
+    """
+
+    path: Path
+    manifest: Manifest
+    config: Config
+    read_only: bool
+
+    @abstractmethod
+    def _query(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """All rows that a statement selects."""
+
+    @abstractmethod
+    def generation(self) -> Generation:
+        """The state that is read."""
+
+    @abstractmethod
+    def label_sets(self) -> LabelSets:
+        """The label sets of every row."""
+
+    @abstractmethod
+    def tombstones(self) -> Rows:
+        """Rows of removed and replaced documents, ascending."""
+
+    @property
+    @abstractmethod
+    def vocabulary_state(self) -> VocabularyState:
+        """The vocabulary and what depends on it alone, shared by all states that have the same."""
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """All concepts."""
+        return self.vocabulary_state.vocabulary(self)
+
+    def label_order(self) -> LabelOrder:
+        """The order of concept ids, by vocabulary column."""
+        return self.vocabulary_state.label_order(self)
+
+    def columns_by_id(self) -> dict[str, int]:
+        """The column of every concept, without reading the concepts themselves."""
+        return self.vocabulary_state.columns_by_id(self)
+
+    def has_deprecated_concepts(self) -> bool:
+        """Whether any concept is deprecated."""
+        return self.vocabulary_state.has_deprecated(self)
+
+    def latest_generation(self) -> Generation:
+        """The last entry of the change log, from the database itself."""
+        entries = self._query(
+            "SELECT generation, next_row, next_column, token FROM changes "
+            "ORDER BY generation DESC LIMIT 1"
+        )
+        if not entries:
+            raise CollectionDamagedError(f"{self.path}: the change log is empty")
+        return Generation(*entries[0])
+
+    def knows(self, generation: int, token: str) -> bool:
+        """Whether this generation is in the change log; a restored backup may lack it."""
+        entries = self._query("SELECT token FROM changes WHERE generation = ?", (generation,))
+        return bool(entries) and str(entries[0][0]) == token
+
+    def is_outdated(self, generation: int, token: str) -> bool:  # noqa: ARG002 - see Snapshot
+        """Whether the collection has reached this generation since the reader's own."""
+        return False
+
+    def concepts(self, columns: Sequence[int]) -> dict[int, Concept]:
+        """Some concepts by column, without reading the whole vocabulary."""
+        loaded = self.vocabulary_state.loaded()
+        if loaded is not None:
+            return {int(column): loaded[int(column)] for column in columns}
+        rows = self._selected('SELECT "column", concept FROM concepts WHERE "column"', columns)
+        return {column: concept_from_json(text) for column, text in rows}
+
+    def concepts_from(self, first: int, end: int) -> list[Concept]:
+        """The concepts in the columns from `first` up to `end`, exclusive."""
+        rows = self._query(
+            'SELECT concept FROM concepts WHERE "column" >= ? AND "column" < ? ORDER BY "column"',
+            (first, end),
+        )
+        return [concept_from_json(text) for (text,) in rows]
+
+    def columns_by_id_below(self, end: int) -> list[tuple[str, int]]:
+        """Id and column of the concepts below the column `end`, by id."""
+        rows: list[Any] = self._query(
+            'SELECT id, "column" FROM concepts WHERE "column" < ? ORDER BY id', (end,)
+        )
+        return rows
+
+    def in_order_of_id(self, columns: Sequence[int]) -> list[int]:
+        """At most a thousand columns in the order of their concepts' ids."""
+        marks = ", ".join("?" * len(columns))
+        rows = self._query(
+            f'SELECT "column" FROM concepts WHERE "column" IN ({marks}) ORDER BY id', columns
+        )
+        return [column for (column,) in rows]
+
+    def vocabulary_token(self, width: int) -> str | None:
+        """The token of the first generation with this many columns, None if there is none."""
+        # Where the vocabulary is fixed, this is the first entry of the change log.
+        entries = self._query(
+            "SELECT token FROM changes WHERE next_column = ? ORDER BY generation LIMIT 1", (width,)
+        )
+        return str(entries[0][0]) if entries else None
+
+    def any_deprecated(self) -> bool:
+        """Whether any concept is deprecated, from the database itself."""
+        return bool(self._query(f"SELECT 1 FROM concepts WHERE {IS_DEPRECATED} LIMIT 1"))
+
+    def only_language(self) -> str | None:
+        """The language that all documents share, None if there are several."""
+        ((first, last),) = self._query(
+            "SELECT (SELECT min(language) FROM documents), (SELECT max(language) FROM documents)"
+        )
+        return str(first) if first is not None and first == last else None
+
+    def languages(self) -> dict[str | None, int]:
+        """How many documents each language has, the most frequent first."""
+        return dict(
+            self._query(
+                "SELECT language, count(*) FROM documents GROUP BY language ORDER BY 2 DESC, 1"
+            )
+        )
+
+    def count_unresolved(self) -> int:
+        """How many documents have labels that the vocabulary lacks."""
+        ((count,),) = self._query("SELECT count(*) FROM documents WHERE unresolved IS NOT NULL")
+        return int(count)
+
+    def count(self) -> int:
+        """How many documents there are."""
+        ((gone,),) = self._query("SELECT count(*) FROM tombstones")
+        return self.generation().next_row - int(gone)
+
+    def prepared(self, documents: Sequence[Document]) -> list[Document]:
+        """The documents as they would be stored: not too long, and with a language.
+
+        In a collection with one language, a text without a stated language is
+        taken to be in that one: nothing else could match, and detection often
+        fails on short texts.
+        """
+        limit = self.config.documents.max_characters
+        cut = [document.cut(limit) for document in documents]
+        if all(document.language for document in cut):
+            return cut
+        expected = self.only_language()
+        return [self.in_its_language(document, expected) for document in cut]
+
+    def in_its_language(self, document: Document, expected: str | None = None) -> Document:
+        """`document` with its language: its own, else the collection's, else a detected one.
+
+        `expected` takes the place of detection.
+        """
+        if document.language:
+            return document
+        language = self.config.collection.language
+        if language == "auto" and expected is not None:
+            language = expected
+        if language == "auto":
+            language = detect_language(document.text) or "en"
+        return replace(document, language=language)
+
+    def document(self, identifier: str) -> Document | None:
+        """The document with this id."""
+        rows = self._query(
+            f"SELECT {DOCUMENT_COLUMNS} FROM documents WHERE id = ?", (storable(identifier),)
+        )
+        return document_from_values(rows[0], self.vocabulary) if rows else None
+
+    def documents(self) -> Iterator[Document]:
+        """All documents in row order, a page at a time."""
+        after = -1
+        while True:
+            page = self._query(
+                f"SELECT {DOCUMENT_COLUMNS}, row FROM documents WHERE row > ? ORDER BY row LIMIT ?",
+                (after, _PAGE),
+            )
+            if not page:
+                return
+            vocabulary = self.vocabulary
+            for *values, _ in page:
+                yield document_from_values(tuple(values), vocabulary)
+            after = page[-1][-1]
+
+    def labelled_texts(self, first: int, end: int) -> Iterator[list[tuple[int, Document]]]:
+        """Pages of labelled documents with their rows, without the labels themselves.
+
+        `first` and `end` (exclusive) are rows.
+        """
+        while first < end:
+            page = self._query(
+                "SELECT row, id, title, body, fields, language FROM documents "
+                "WHERE row >= ? AND row < ? AND length(labels) > 0 ORDER BY row LIMIT ?",
+                (first, end, _PAGE),
+            )
+            if not page:
+                return
+            yield [(row, text_from_values(tuple(values))) for row, *values in page]
+            first = page[-1][0] + 1
+
+    def texts_of(self, rows: Sequence[int]) -> dict[int, Document]:
+        """The documents in these rows, without their labels; removed ones are left out."""
+        selected = self._selected(
+            "SELECT row, id, title, body, fields, language FROM documents WHERE row", rows
+        )
+        return {row: text_from_values(tuple(values)) for row, *values in selected}
+
+    def titles_of(self, rows: Sequence[int]) -> dict[int, tuple[str, str]]:
+        """Id and title of the documents in these rows; removed ones are left out."""
+        selected = self._selected("SELECT row, id, title FROM documents WHERE row", rows)
+        return {row: (identifier, title) for row, identifier, title in selected}
+
+    def rows_of(self, identifiers: Sequence[str]) -> dict[str, int]:
+        """The rows of the documents with these ids."""
+        names = [storable(name) for name in identifiers if name]
+        return dict(self._selected("SELECT id, row FROM documents WHERE id", names))
+
+    def identifiers(self) -> Iterator[tuple[str, int]]:
+        """Ids and rows of all documents, by id."""
+        after = ""
+        while page := self._query(
+            "SELECT id, row FROM documents WHERE id > ? ORDER BY id LIMIT ?", (after, _IDENTIFIERS)
+        ):
+            yield from ((identifier, row) for identifier, row in page)
+            after = page[-1][0]
+
+    def tombstones_between(self, first: int, last: int) -> list[int]:
+        """Rows removed after the generation `first`, up to and including `last`."""
+        rows = self._query(
+            "SELECT row FROM tombstones WHERE generation > ? AND generation <= ?", (first, last)
+        )
+        return [row for (row,) in rows]
+
+    def _read_tombstones(self) -> Rows:
+        rows = self.tombstones_between(-1, self.generation().number)
+        return np.sort(np.array(rows, dtype=np.int64))
+
+    def stored_label_sets(self, first: int, end: int) -> list[tuple[int, bytes]]:
+        """Row and label set of the documents from row `first` up to `end`, exclusive."""
+        rows: list[Any] = self._query(
+            "SELECT row, labels FROM documents WHERE row >= ? AND row < ? ORDER BY row",
+            (first, end),
+        )
+        return rows
+
+    def _selected(self, statement: str, keys: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+        """The rows of `statement IN (keys)`, a page of keys at a time."""
+        for start in range(0, len(keys), _PAGE):
+            page = [
+                key.item() if hasattr(key, "item") else key for key in keys[start : start + _PAGE]
+            ]
+            marks = ", ".join("?" * len(page))
+            yield from self._query(f"{statement} IN ({marks})", page)

@@ -1,0 +1,114 @@
+"""An immutable view of a collection: one generation, whatever is written meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import finalize
+
+import numpy as np
+
+from labelkin.memo import Memo
+from labelkin.store.config import Config
+from labelkin.store.label_sets import LabelSets, Rows
+from labelkin.store.reader import Generation, Reader
+from labelkin.store.vocabulary_state import VocabularyState
+
+if TYPE_CHECKING:
+    from labelkin.store.collection import Collection
+
+View = TypeVar("View")
+
+
+class Snapshot(Reader):
+    """Generation, settings, vocabulary, label sets and tombstones of one moment.
+
+    Any number of threads may read it. It holds a read transaction of its own,
+    which ends when nothing refers to the snapshot any more.
+    """
+
+    config: Config
+
+    def __init__(self, collection: Collection, previous: Snapshot | None = None) -> None:
+        self.path = collection.path
+        self.manifest = collection.manifest
+        self.read_only = collection.read_only
+        self.config = collection.config
+        self._database = collection.database
+        self._connection = collection.database.pinned()
+        self.close = finalize(self, self._connection.close)
+        self._generation = self.latest_generation()
+        self._vocabulary_state = collection.vocabulary_state_of(self)
+        self._values = Memo()
+        if previous is not None:
+            self._reuse(previous)
+        self._label_sets = collection.segments.label_sets(self)
+
+    def _query(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        with self._database.errors_explained():
+            return self._connection.query(statement, values)
+
+    def generation(self) -> Generation:
+        """The state that is read."""
+        return self._generation
+
+    @property
+    def vocabulary_state(self) -> VocabularyState:
+        """The vocabulary of this generation."""
+        return self._vocabulary_state
+
+    def is_outdated(self, generation: int, token: str) -> bool:
+        """Whether the collection has reached this generation since the snapshot was taken."""
+        if generation <= self._generation.number:
+            return False
+        entries = self._database.query(
+            "SELECT token FROM changes WHERE generation = ?", (generation,)
+        )
+        return bool(entries) and str(entries[0][0]) == token
+
+    def label_sets(self) -> LabelSets:
+        """The label sets of every row."""
+        return self._label_sets
+
+    def tombstones(self) -> Rows:
+        """Rows of removed and replaced documents, ascending."""
+        return self._values.get("tombstones", self._read_tombstones)
+
+    def only_language(self) -> str | None:
+        """The language that all documents share, None if there are several."""
+        return self._values.get("language", super().only_language)
+
+    def _reuse(self, previous: Snapshot) -> None:
+        """Take over the tombstones that `previous` has read, and add the new ones."""
+        before: Rows | None = previous._values.peek("tombstones")
+        number = previous._generation.number
+        if before is None or not self.knows(number, previous._generation.token):
+            return
+        new = self.tombstones_between(number, self._generation.number)
+        tombstones = before
+        if new:
+            tombstones = np.sort(np.concatenate((before, np.array(new, dtype=np.int64))))
+        self._values.put("tombstones", tombstones)
+
+
+class Views:
+    """The searches and decoders of one snapshot, each created once and shared.
+
+    The snapshot does not refer to its views, so it is released with its last user.
+    """
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self._views = Memo()
+
+    def made(self) -> list[Hashable]:
+        """The keys of all views that have been made."""
+        return self._views.keys()
+
+    def drop(self, key: Hashable) -> None:
+        """Drop a view; the next `get` makes it again."""
+        self._views.drop(key)
+
+    def get(self, key: Hashable, make: Callable[[], View]) -> View:
+        """The view with this key, from `make` the first time."""
+        return self._views.get(key, make)

@@ -1,0 +1,427 @@
+"""All that `labelkin train` trains, one after another, on one snapshot of a collection."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from labelkin.autoencoder.training_settings import TrainingSettings
+from labelkin.corpus.document import Document
+from labelkin.exceptions import (
+    CollectionBusyError,
+    CollectionReadOnlyError,
+    MissingExtraError,
+    ModelNotFoundError,
+    TrainingError,
+)
+from labelkin.rerank.settings import RerankTrainingSettings
+from labelkin.runtime import Runtime
+from labelkin.store.config import CONFIG_NAME, update_config
+from labelkin.store.held_out import HeldOut, row_keys
+from labelkin.store.reader import Reader
+from labelkin.store.snapshot import Views
+
+if TYPE_CHECKING:
+    from labelkin.autoencoder.fitting import AutoencoderReport
+    from labelkin.autoencoder.training import TrainingProgress
+    from labelkin.rerank.fitting import RerankReport
+
+# Rough rates of an idle machine with two cores; a busy one takes several times as long.
+NEIGHBOURS_A_SECOND = 600
+# Documents times the headings for which the loss is computed; a step's own headings come on top.
+OUTPUTS_A_SECOND = 2_500_000
+OWN_OUTPUTS = 1000
+TEXTS_A_SECOND = 500
+CANDIDATE_SETS_A_SECOND = 100
+# Documents to train on times trees, which are grown twice.
+GROWTH_A_SECOND = 30_000
+CLASSIFIERS_A_SECOND = 100
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingPlan:
+    """Which models are trained, and on how many documents; None for no model.
+
+    `held_out` documents train the reranker, besides those `given`; `unseen` of
+    them are not shown to the autoencoder.
+    """
+
+    documents: int
+    headings: int
+    held_out: int = 0
+    unseen: int = 0
+    given: int = 0
+    label_ae: TrainingSettings | None = None
+    rerank: RerankTrainingSettings | None = None
+
+    def label_ae_seconds(self) -> float:
+        """About how long the autoencoder takes at most."""
+        if self.label_ae is None or self.label_ae.epochs == 0:
+            return 0.0
+        settings, documents = self.label_ae, self.documents - self.unseen
+        outputs = self.headings
+        if settings.sampled_outputs:
+            outputs = min(outputs, settings.sampled_outputs + OWN_OUTPUTS)
+        seconds = settings.epochs * documents * outputs / OUTPUTS_A_SECOND
+        if settings.minutes:
+            seconds = min(seconds, 60 * settings.minutes)
+        averaged = min(documents, settings.averaged_documents) if settings.averages else 0
+        return seconds + averaged / NEIGHBOURS_A_SECOND
+
+    def rerank_seconds(self) -> float:
+        """About how long the reranker takes."""
+        if self.rerank is None:
+            return 0.0
+        trained_on = self.held_out + self.given
+        seconds = self.documents / TEXTS_A_SECOND + trained_on / CANDIDATE_SETS_A_SECOND
+        seconds += 2 * trained_on * self.rerank.rounds / GROWTH_A_SECOND
+        if self.rerank.linear:
+            # Once without the held-out documents, once with them.
+            seconds += 2 * self.headings / CLASSIFIERS_A_SECOND
+            seconds += self.documents / NEIGHBOURS_A_SECOND
+        return seconds
+
+
+def make_plan(
+    reader: Reader,
+    label_ae: TrainingSettings | None,
+    rerank: RerankTrainingSettings | None,
+    held_out: HeldOut | None,
+    *,
+    is_unseen: bool = True,
+    given: int = 0,
+) -> TrainingPlan:
+    """The plan for a collection. The autoencoder sees held-out documents unless `is_unseen`."""
+    label_sets, tombstones = reader.label_sets(), reader.tombstones()
+    frequencies = label_sets.frequencies(reader.generation().next_column, tombstones)
+    count = 0 if held_out is None else len(held_out.held_out)
+    return TrainingPlan(
+        documents=int(np.count_nonzero(np.delete(label_sets.sizes(), tombstones))),
+        headings=int(np.count_nonzero(frequencies)),
+        held_out=count,
+        unseen=count if is_unseen else 0,
+        given=given,
+        label_ae=label_ae,
+        rerank=rerank,
+    )
+
+
+@dataclass
+class TrainingReport:
+    """What a training did; None for a model that was not trained.
+
+    `skipped` names the models that could not be trained, with the reason.
+    `method` is the collection's method afterwards, `method_before` the one before.
+    """
+
+    plan: TrainingPlan
+    label_ae: AutoencoderReport | None = None
+    rerank: RerankReport | None = None
+    skipped: list[tuple[str, str]] = field(default_factory=list)
+    method_before: str = ""
+    method: str = ""
+    outdated_reranker: bool = False
+
+
+class TrainingObserver:
+    """Receives the progress of a training. Override the methods of interest."""
+
+    def planned(self, report: TrainingReport) -> None:
+        """Nothing has been done yet: the plan, and what is skipped."""
+
+    def stage(self, name: str, done: int, total: int) -> None:
+        """A long step has come this far."""
+
+    def epoch(self, progress: TrainingProgress) -> None:
+        """The label autoencoder has come this far."""
+
+    def trained_label_ae(self, report: AutoencoderReport) -> None:
+        """The label autoencoder is saved."""
+
+    def trained_reranker(self, report: RerankReport) -> None:
+        """The reranker is saved."""
+
+
+def is_first_process() -> bool:
+    """Whether this is the first, or only, process that torchrun has started."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+class Training:
+    """Trains the models of a collection; settings that are None train nothing.
+
+    A part whose extra is not installed is skipped, and so is the reranker if
+    there are too few documents, unless nothing would be left.
+    """
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        label_ae: TrainingSettings | None,
+        rerank: RerankTrainingSettings | None,
+        given: Sequence[Document] = (),
+        *,
+        start_from: Path | None = None,
+        resume: bool = False,
+        representation: str | None = None,
+        observer: TrainingObserver | None = None,
+    ) -> None:
+        self._runtime = runtime
+        self._label_ae = label_ae
+        self._rerank = rerank
+        self._given = given
+        self._start_from = start_from
+        self._resume = resume
+        self._representation = representation
+        self._observer = observer or TrainingObserver()
+        self._skipped: list[tuple[str, str]] = []
+
+    def run(self) -> TrainingReport:
+        """Train everything; what an interruption leaves is a whole model or a checkpoint."""
+        collection = self._runtime.collection
+        check_writable(self._runtime)
+        self._skip_missing_extras()
+        snapshot = collection.snapshot()
+        held_out = self._hold_out(snapshot)
+        # A model to start from may have seen the held-out documents.
+        is_unseen = self._start_from is None
+        plan = make_plan(
+            snapshot,
+            self._label_ae,
+            self._rerank,
+            held_out,
+            is_unseen=is_unseen,
+            given=len(self._given),
+        )
+        method = collection.config.suggest.method
+        report = TrainingReport(plan, skipped=self._skipped, method_before=method, method=method)
+        if is_first_process():
+            self._observer.planned(report)
+        views = self._views()
+        if held_out is not None and views.snapshot.generation() != snapshot.generation():
+            # Documents were added while the index was built: everything starts from that state.
+            held_out = self._hold_out(views.snapshot)
+        if self._label_ae is not None:
+            report.label_ae = train_label_ae(
+                self._runtime,
+                views,
+                self._label_ae,
+                start_from=self._start_from,
+                held_out=held_out if is_unseen else None,
+                resume=self._resume,
+                representation=self._representation,
+                observer=self._observer,
+            )
+            if report.label_ae is not None:
+                self._observer.trained_label_ae(report.label_ae)
+        if not is_first_process():
+            return report
+        if self._rerank is None:
+            report.outdated_reranker = self._has_outdated_reranker()
+            return report
+        # Without a new autoencoder, held-out documents are chosen among those the old one lacks.
+        report.rerank = train_reranker(
+            self._runtime,
+            views,
+            self._rerank,
+            self._given,
+            held_out=held_out if self._label_ae is not None else None,
+            representation=self._representation,
+            observer=self._observer,
+        )
+        self._observer.trained_reranker(report.rerank)
+        adopt_reranker(self._runtime, report.rerank)
+        report.method = collection.config.suggest.method
+        return report
+
+    def _skip_missing_extras(self) -> None:
+        from labelkin.autoencoder.fitting import check_torch
+        from labelkin.rerank.fitting import check_rerank_training
+
+        if self._label_ae is not None and self._label_ae.epochs:
+            try:
+                check_torch()
+            except MissingExtraError as error:
+                self._skipped.append(("label autoencoder", str(error)))
+                self._label_ae = None
+        if self._rerank is not None:
+            try:
+                check_rerank_training()
+            except MissingExtraError as error:
+                self._skipped.append(("reranker", str(error)))
+                self._rerank = None
+        if self._skipped and self._label_ae is None and self._rerank is None:
+            raise MissingExtraError("; ".join(reason for _, reason in self._skipped))
+
+    def _hold_out(self, reader: Reader) -> HeldOut | None:
+        if self._rerank is None:
+            return None
+        try:
+            return self._rerank.held_out(reader, len(self._given))
+        except TrainingError as error:
+            if self._label_ae is None:
+                raise
+            self._skipped.append(("reranker", str(error)))
+            self._rerank = None
+            return None
+
+    def _views(self) -> Views:
+        """The state to train on, its index up to date if neighbours are needed."""
+        needs_index = self._rerank is not None or bool(self._label_ae and self._label_ae.epochs)
+        if not needs_index:
+            return self._runtime.views(needs_index=False)
+        while True:
+            try:
+                if is_first_process():
+                    self._runtime.indexes.build(
+                        self._runtime.collection.snapshot(),
+                        self._representation,
+                        progress=lambda done, total: self._observer.stage("Indexing", done, total),
+                    )
+                return self._runtime.views(self._representation)
+            except CollectionBusyError:
+                # The first process of several builds the index; the others wait for it.
+                if is_first_process():
+                    raise
+                time.sleep(1)
+
+    def _has_outdated_reranker(self) -> bool:
+        """Whether the reranker uses the scores of an autoencoder that has been replaced."""
+        from labelkin.rerank.model import RERANK_NAME, reranker_info
+
+        try:
+            info = reranker_info(self._runtime.models.folder / RERANK_NAME)
+        except ModelNotFoundError:
+            return False
+        return "autoencoder" in info.groups
+
+
+def train_label_ae(
+    runtime: Runtime,
+    views: Views,
+    settings: TrainingSettings,
+    *,
+    start_from: Path | None = None,
+    held_out: HeldOut | None = None,
+    resume: bool = False,
+    representation: str | None = None,
+    observer: TrainingObserver | None = None,
+) -> AutoencoderReport | None:
+    """Train the label autoencoder on a snapshot; needs the extra `train`.
+
+    `start_from` is a model folder, or a collection with a model, to start from;
+    labels are matched by concept id, and the layers are that model's. With 0
+    epochs it is adopted as it is, which needs no extra. `held_out` are documents that a
+    reranker is trained on afterwards, which the autoencoder must not see. Among
+    several processes (torchrun) only the first gets a report.
+    """
+    from labelkin.autoencoder.fitting import adopt_model, check_training, fit_label_model
+    from labelkin.autoencoder.model import MODEL_NAME
+    from labelkin.autoencoder.origin import find_origin
+    from labelkin.autoencoder.training_data import make_training_data
+    from labelkin.neighbours.training import training_neighbours
+
+    check_writable(runtime)
+    observer = observer or TrainingObserver()
+    snapshot = views.snapshot
+    folder = runtime.models.folder / MODEL_NAME
+    origin = None
+    if start_from is not None:
+        origin = find_origin(start_from, snapshot.columns_by_id())
+        settings = origin.shaped(settings)
+    dropped = snapshot.tombstones()
+    if held_out is not None:
+        dropped = np.union1d(dropped, held_out.held_out)
+    label_sets = snapshot.label_sets()
+    data = make_training_data(
+        label_sets,
+        snapshot.generation().next_column,
+        dropped,
+        held_out=settings.held_out,
+        min_frequency=settings.min_frequency,
+        seed=settings.seed,
+        kept=None if origin is None else origin.known,
+        # Other keys than those of the reranker's held-out documents.
+        keys=row_keys(snapshot, -1 - settings.seed, label_sets.rows),
+    )
+    vocabulary = snapshot.vocabulary
+    if origin is not None:
+        origin.check(data, vocabulary)
+        if settings.epochs == 0:
+            return adopt_model(data, vocabulary, settings, folder, origin)
+    if held_out is not None and origin is None:
+        data = replace(data, left_out=held_out.rule.to_json())
+    check_training(data, settings, folder, resume=resume)
+    if settings.averages and settings.averaged_documents:
+        neighbours = training_neighbours(
+            runtime.indexes.search(views, representation),
+            data,
+            settings.averaged_documents,
+            settings.seed,
+            lambda done, total: observer.stage("Finding neighbours", done, total),
+        )
+        data = replace(data, neighbours=neighbours)
+    report: AutoencoderReport | None = fit_label_model(
+        data,
+        vocabulary,
+        settings,
+        folder,
+        origin=origin,
+        resume=resume,
+        watcher=observer.epoch if is_first_process() else None,
+    )
+    return report
+
+
+def train_reranker(
+    runtime: Runtime,
+    views: Views,
+    settings: RerankTrainingSettings,
+    documents: Sequence[Document] = (),
+    *,
+    held_out: HeldOut | None = None,
+    representation: str | None = None,
+    observer: TrainingObserver | None = None,
+) -> RerankReport:
+    """Train the reranker on a snapshot; needs the extra `rerank`.
+
+    It is trained on documents of the collection that are held out of all
+    statistics, and on `documents` with labels, if given, which new ones should
+    resemble. `held_out` are those that the label autoencoder was trained
+    without; by default they are chosen here.
+    """
+    from labelkin.rerank.fitting import fit_reranker
+
+    check_writable(runtime)
+    observer = observer or TrainingObserver()
+    search = runtime.indexes.search(views, representation)
+    return fit_reranker(
+        views, runtime.models, search, settings, documents, held_out, observer.stage
+    )
+
+
+def adopt_reranker(runtime: Runtime, report: RerankReport) -> bool:
+    """Make `rerank` the method of labelkin.toml if it did better than votes; whether it did.
+
+    Its threshold is written in either case.
+    """
+    is_better = report.score > report.votes
+    changes: dict[str, dict[str, object]] = {"rerank": {"threshold": report.threshold}}
+    if is_better:
+        changes["suggest"] = {"method": "rerank"}
+    update_config(runtime.collection.path / CONFIG_NAME, changes)
+    return is_better
+
+
+def check_writable(runtime: Runtime) -> None:
+    """Raise CollectionReadOnlyError for a collection that cannot be trained."""
+    if runtime.collection.read_only:
+        raise CollectionReadOnlyError(
+            f"{runtime.collection.path}: the collection cannot be written to"
+        )

@@ -1,0 +1,250 @@
+"""The engines against `engine_conformance`: tantivy, and an exact one in memory."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Collection as Container
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from labelkin.atomic import atomic_text
+from labelkin.demo import demo_documents
+from labelkin.exceptions import ConfigError
+from labelkin.indexer import Indexer
+from labelkin.neighbours.bm25 import FieldStatistics, idf
+from labelkin.neighbours.engine import (
+    ENGINES,
+    EngineSearcher,
+    EngineState,
+    Hits,
+    IndexedDocument,
+    TermEngine,
+    WeightedTerms,
+)
+from labelkin.neighbours.tantivy_engine import TantivyEngine
+from labelkin.registry import Registry
+from labelkin.store.config import CONFIG_NAME, update_config
+from labelkin.store.derived import StoreDamagedError, StoreState
+
+from .engine_conformance import FIELDS, TIE, EngineConformance, document, query
+
+Rows = dict[int, dict[str, list[str]]]
+
+
+class MemoryEngine(TermEngine):
+    """All documents in one JSON file, written as a whole."""
+
+    def __init__(self, folder: Path, fields: Mapping[str, str], *, read_only: bool) -> None:
+        self._path = folder / "documents.json"
+        self._fields = dict(fields)
+        self._read_only = read_only
+        self._state = StoreState()
+        self._rows: Rows = {}
+        self._read()
+
+    def close(self) -> None:
+        self._rows = {}
+
+    def _read(self) -> None:
+        if not self._path.exists():
+            return
+        try:
+            content = json.loads(self._path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise StoreDamagedError(f"{self._path}: {error}") from error
+        self._state = StoreState(**content["state"])
+        self._rows = {int(row): terms for row, terms in content["rows"].items()}
+
+    def state(self) -> EngineState:
+        return EngineState(self._state, None, max(self._rows, default=-1))
+
+    def apply(
+        self,
+        removed: Iterable[int],
+        pages: Iterable[Sequence[IndexedDocument]],
+        target: StoreState,
+    ) -> None:
+        rows = dict(self._rows)
+        for row in removed:
+            rows.pop(row, None)
+        for page in pages:
+            rows.update((row, {name: [*words] for name, words in of.items()}) for row, of in page)
+        self._rows, self._state = rows, target
+        if not self._read_only:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with atomic_text(self._path) as file:
+                json.dump({"state": asdict(target), "rows": rows}, file)
+
+    def clear(self) -> None:
+        self._rows, self._state = {}, StoreState()
+        if not self._read_only:
+            self._path.unlink(missing_ok=True)
+
+    def searcher(self) -> MemorySearcher:
+        return MemorySearcher(self._rows)
+
+
+class MemorySearcher(EngineSearcher):
+    """BM25 by its formula, document by document."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._bags = {
+            row: {field: Counter(terms) for field, terms in of_row.items()}
+            for row, of_row in rows.items()
+        }
+
+    def statistics(self, field: str) -> FieldStatistics:
+        lengths = [bags.get(field, Counter()).total() for bags in self._bags.values()]
+        return FieldStatistics(len(lengths), sum(lengths) / len(lengths) if lengths else 0.0)
+
+    def document_frequencies(self, field: str, terms: Sequence[str]) -> list[int]:
+        bags = [bags.get(field, Counter()) for bags in self._bags.values()]
+        return [sum(term in bag for bag in bags) for term in terms]
+
+    def nearest(
+        self, queries: Sequence[WeightedTerms], k: int, excluded: Sequence[Container[int]]
+    ) -> list[Hits]:
+        return [
+            self._nearest(weighted, k, without)
+            for weighted, without in zip(queries, excluded, strict=True)
+        ]
+
+    def _nearest(self, weighted: WeightedTerms, k: int, without: Container[int]) -> Hits:
+        scores: dict[int, float] = {}
+        for field, terms in weighted.items():
+            statistics = self.statistics(field)
+            frequencies = self.document_frequencies(field, list(terms))
+            idfs = {
+                term: weight * idf(statistics.documents, frequency)
+                for (term, weight), frequency in zip(terms.items(), frequencies, strict=True)
+                if frequency
+            }
+            for row, bags in self._bags.items():
+                bag = bags.get(field, Counter())
+                added = statistics.contributions(bag, bag.total(), idfs)
+                if added and row not in without:
+                    scores[row] = scores.get(row, 0.0) + sum(added.values())
+        step = TIE * max(scores.values(), default=1.0)
+        order = sorted(scores, key=lambda row: (-round(scores[row] / step), row))[:k]
+        rows = np.array(order, dtype=np.int64)
+        return rows, np.array([scores[row] for row in order], dtype=np.float32)
+
+
+def open_memory(folder: Path, fields: Mapping[str, str], *, read_only: bool) -> MemoryEngine:
+    return MemoryEngine(folder, fields, read_only=read_only)
+
+
+class TestMemory(EngineConformance):
+    def open(
+        self, folder: Path, fields: Mapping[str, str], *, read_only: bool = False
+    ) -> TermEngine:
+        return open_memory(folder, fields, read_only=read_only)
+
+
+class TestTantivy(EngineConformance):
+    def open(
+        self, folder: Path, fields: Mapping[str, str], *, read_only: bool = False
+    ) -> TermEngine:
+        return ENGINES["tantivy"](folder, fields, read_only=read_only)
+
+    def commit_often(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("labelkin.neighbours.tantivy_engine._ROWS_A_COMMIT", 1)
+
+    def test_a_lost_record_shows_as_pending(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        write = TantivyEngine._write_record
+        monkeypatch.setattr(
+            TantivyEngine,
+            "_write_record",
+            lambda engine, record: write(engine, record) if record.pending else None,
+        )
+        with self.open(folder, FIELDS) as engine:
+            self.apply(engine, [document(row, "rye") for row in range(4)], generation=6)
+        with self.open(folder, FIELDS) as again:
+            assert again.state() == EngineState(StoreState(), (6, "token 6"), 3)
+
+    def test_an_interrupted_build_has_what_was_committed(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self.commit_often(monkeypatch)
+        with self.open(folder, FIELDS) as engine, pytest.raises(ZeroDivisionError):
+            pages = ([document(row, "rye")] if row < 3 else 1 / 0 for row in range(9))
+            engine.apply([], pages, StoreState(1, "token 1", 9))
+        with self.open(folder, FIELDS) as again:
+            assert again.state() == EngineState(StoreState(1, "token 1", 3), None, 2)
+            assert self.rows(again, query("rye")) == [0, 1, 2]
+
+    @pytest.mark.parametrize("name", ["meta.json", "*.term"])
+    def test_damage_is_an_error_of_its_own(self, name: str, folder: Path) -> None:
+        with self.open(folder, FIELDS) as engine:
+            self.apply(engine, [document(row, f"rye w{row}") for row in range(50)])
+        for path in folder.glob(name):
+            path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+        with self.open(folder, FIELDS) as again, pytest.raises(StoreDamagedError):
+            again.state()
+            again.searcher().document_frequencies("stems", ["rye"])
+            self.rows(again, query("rye"))
+
+
+@pytest.fixture
+def memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine in memory as another package would register it."""
+    monkeypatch.setitem(ENGINES._own, "memory", f"{__name__}:open_memory")
+
+
+def test_engines_are_found_by_name(memory: None, tmp_path: Path) -> None:
+    assert ENGINES.names() == ["tantivy", "memory"]
+    assert ENGINES["tantivy"] is TantivyEngine
+    with ENGINES["memory"](tmp_path, {}, read_only=True) as engine:
+        assert type(engine).__name__ == "MemoryEngine"
+    with pytest.raises(ConfigError, match="no term engine 'lucene'; known: tantivy, memory"):
+        ENGINES["lucene"]
+
+
+def test_a_registry_of_engines_resolves_functions() -> None:
+    registry = Registry("labelkin.engines", "term engine", {"mine": f"{__name__}:open_memory"})
+    assert registry["mine"].__name__ == "open_memory"
+    assert "mine" in registry
+    assert "other" not in registry
+
+
+def test_a_collection_finds_the_same_neighbours_with_either_engine(
+    memory: None, tmp_path: Path
+) -> None:
+    documents = list(demo_documents(140))
+    with Indexer.create(tmp_path / "c", language="en") as indexer:
+        indexer.add(documents[:100])
+        results = []
+        for engine in ("tantivy", "memory"):
+            update_config(tmp_path / "c" / CONFIG_NAME, {"neighbours": {"engine": engine}})
+            results.append(indexer.neighbour_arrays(documents[90:], 10))
+        first, second = results
+        assert np.array_equal(first.rows, second.rows)
+        assert first.scores == pytest.approx(second.scores, rel=1e-4)
+        assert first.own_scores == pytest.approx(second.own_scores, rel=1e-4)
+        assert first.duplicates == second.duplicates
+        # Each has an index of its own, which follows changes.
+        assert len(list((tmp_path / "c" / "indexes").glob("terms-*"))) == 2
+        indexer.add(documents[100:])
+        indexer.remove([documents[0].id])
+        assert indexer.build() <= 40
+        copy = [document for document in documents if document.id == documents[120].id]
+        near = indexer.neighbours(copy, 5, terms=2)
+        assert documents[0].id not in [neighbour.id for neighbour in near[0]]
+        assert near[0][0].terms
+    with Indexer.open(tmp_path / "c") as again:
+        assert again.build() == 0
+
+
+def test_an_unknown_engine_is_an_error(tmp_path: Path) -> None:
+    with Indexer.create(tmp_path / "c", language="en") as indexer:
+        indexer.add(demo_documents(3))
+        update_config(tmp_path / "c" / CONFIG_NAME, {"neighbours": {"engine": "lucene"}})
+        with pytest.raises(ConfigError, match="no term engine 'lucene'"):
+            indexer.neighbour_arrays(list(demo_documents(1)), 3)
