@@ -59,11 +59,12 @@ bench: $(VENV)/.bench  ## Measure speed and size; results go to results/
 	$(BIN)/python benchmarks/rerank.py --work benchmarks/work/rerank
 	$(BIN)/python benchmarks/multilingual.py
 	$(BIN)/python benchmarks/lexical.py
+	$(BIN)/python benchmarks/runtime.py --work benchmarks/work/runtime
 
 experiment: $(VENV)/.test  ## The paper's tables from a small part of ../shared/data, in minutes
 	$(BIN)/labelkin experiment run paper --quick
 
-soak: $(VENV)/.test  ## Hundreds of kills and other long tests
+soak: $(VENV)/.test  ## Hundreds of kills, ten minutes of threads and other long tests
 	$(BIN)/pytest -m soak
 
 clean:  ## Remove what the targets above made

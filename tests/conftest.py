@@ -3,8 +3,11 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from ctypes.util import find_library
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -17,6 +20,18 @@ from labelkin.vocab import Concept, Vocabulary
 # passes once passes again (unset for a hunt: HYPOTHESIS_PROFILE=default).
 settings.register_profile("labelkin", deadline=None, derandomize=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "labelkin"))
+
+# LightGBM is installed but cannot be loaded: its tests are skipped as if it were not there.
+LIGHTGBM_LACKS_OPENMP = find_spec("lightgbm") is not None and find_library("gomp") is None
+if LIGHTGBM_LACKS_OPENMP:
+    sys.modules["lightgbm"] = None  # type: ignore[assignment]
+
+
+def pytest_report_header() -> list[str]:
+    if LIGHTGBM_LACKS_OPENMP:
+        return ["LightGBM cannot be loaded, its tests are skipped: apt-get install libgomp1"]
+    return []
+
 
 SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
 

@@ -29,7 +29,6 @@ class ToyMethod(Method):
     """Suggests the most frequent headings for every text."""
 
     name = "toy"
-    about = "gives the most frequent headings"
     section = ToySection
 
     def depth(self, settings):

@@ -64,7 +64,6 @@ class MethodConformance:
     def test_it_is_registered(self, method: Method, settings: Settings) -> None:
         assert METHODS[settings.method] is method
         assert method.name == settings.method
-        assert method.about
         method.check_installed()
 
     def test_the_depth_is_a_number_of_neighbours(self, method: Method, settings: Settings) -> None:

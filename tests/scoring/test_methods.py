@@ -66,7 +66,6 @@ class Toy(Method):
     """The first concepts of the vocabulary, for every text."""
 
     name = "toy"
-    about = "gives the same headings to every text"
     section = ToySection
 
     def depth(self, settings: Settings) -> int:

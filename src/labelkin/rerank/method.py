@@ -38,7 +38,6 @@ class Rerank(Method):
     """Scores candidates with trees over the features of all signals."""
 
     name = "rerank"
-    about = "combines all of these and more"
 
     def required_models(self) -> tuple[type[Model], ...]:
         """The reranker; its model says whether the label autoencoder is needed too."""

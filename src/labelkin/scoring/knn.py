@@ -25,7 +25,6 @@ class Knn(Method):
     """Ranks labels by the votes of neighbours."""
 
     name = "knn"
-    about = "lets neighbours vote"
     votes = True
 
     def depth(self, settings: Settings) -> int:

@@ -53,7 +53,6 @@ class LabelAe(Method):
     """Ranks labels by decoding the average of the neighbours' latent vectors."""
 
     name = "label-ae"
-    about = "decodes the neighbours' average in the latent space"
     votes = True
 
     def required_models(self) -> tuple[type[Model], ...]:

@@ -35,7 +35,6 @@ class Lexical(Method):
     """Ranks the headings that documents name."""
 
     name = "lexical"
-    about = "suggests headings that the text names and needs no documents"
 
     def depth(self, settings: Settings) -> int:  # noqa: ARG002
         """It needs no neighbours."""

@@ -30,8 +30,6 @@ class Method(ABC):
     """
 
     name: ClassVar[str]
-    #: One clause for `--help` and labelkin.toml.
-    about: ClassVar[str] = ""
     #: Whether -k and --weighting apply to the method.
     votes: ClassVar[bool] = False
     section: ClassVar[type[Section] | None] = None

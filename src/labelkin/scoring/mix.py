@@ -69,7 +69,6 @@ class Mix(_Mixed):
     """
 
     name = "mix"
-    about = "takes the headings of label-ae first and then those with the most votes"
 
     def rank(self, queries: Queries, settings: Settings) -> Ranking:
         """The labels that the label-AE gives, then all others by votes.
@@ -135,7 +134,6 @@ class MixRanked(_Mixed):
     """Both scores in one: share · label-AE + (1 − share) · votes, ranked as a whole."""
 
     name = "mix-ranked"
-    about = "combines both scores"
 
     def rank(self, queries: Queries, settings: Settings) -> Ranking:
         """All labels of either, best first."""
