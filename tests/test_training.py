@@ -1,9 +1,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
-from labelkin.autoencoder.training_settings import TrainingSettings
-from labelkin.rerank.settings import RerankTrainingSettings
+import pytest
+
+from labelkin import (
+    Indexer,
+    RerankTrainingSettings,
+    TrainingObserver,
+    TrainingSettings,
+    Vocabulary,
+)
+from labelkin.demo import demo_concepts, demo_documents
 from labelkin.training import TrainingPlan
 
 PLAN = TrainingPlan(
@@ -34,3 +43,54 @@ def test_a_time_budget_is_kept() -> None:
 def test_what_is_not_trained_takes_no_time() -> None:
     nothing = replace(PLAN, label_ae=TrainingSettings(epochs=0), rerank=None)
     assert nothing.label_ae_seconds() == nothing.rerank_seconds() == 0
+
+
+class Intruder(TrainingObserver):
+    """Changes the collection while a training goes on."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.stages: list[str] = []
+
+    def stage(self, name: str, done: int, total: int) -> None:
+        # A training begins with the state that has been indexed.
+        if name in (*self.stages, "Indexing"):
+            return
+        self.stages.append(name)
+        with Indexer.open(self._path) as other:
+            some = list(other.documents())
+            # Every document again, under its own id and with other labels, and new ones.
+            swapped = zip(some, [*some[7:], *some[:7]], strict=True)
+            other.add(
+                [replace(one, title=one.title + ".", labels=two.labels) for one, two in swapped]
+            )
+            other.add([replace(one, id=f"{name} {one.id}") for one in some[:20]])
+            other.remove([some[3].id])
+
+
+def test_changes_during_a_training_do_not_reach_it(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="needs the extra `train`")
+    pytest.importorskip("lightgbm", reason="needs the extra `rerank`")
+    for name in ("calm", "busy"):
+        with Indexer.create(tmp_path / name, Vocabulary(demo_concepts(0)), language="en") as made:
+            made.add(demo_documents(240, 0))
+    label_ae = TrainingSettings(preset="16/12/8", epochs=2, batch_size=32, device="cpu")
+    rerank = RerankTrainingSettings(documents=30, rounds=5, threads=1)
+    intruder = Intruder(tmp_path / "busy")
+    reports = []
+    for name, observer in (("calm", None), ("busy", intruder)):
+        with Indexer.open(tmp_path / name) as indexer:
+            reports.append(indexer.train(label_ae=label_ae, rerank=rerank, observer=observer))
+    assert len(intruder.stages) > 3
+    calm, busy = reports
+    assert calm.rerank is not None
+    assert busy.rerank is not None
+    assert "autoencoder" in busy.rerank.info.groups
+    assert busy.rerank.info.calibration == calm.rerank.info.calibration
+    assert (busy.rerank.score, busy.rerank.votes) == (calm.rerank.score, calm.rerank.votes)
+    for kind in ("ranker", "statistics"):
+        names = [
+            [path.name for path in (tmp_path / name / "models" / "rerank").glob(f"{kind}-*")]
+            for name in ("calm", "busy")
+        ]
+        assert names[0] == names[1]
