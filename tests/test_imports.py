@@ -60,11 +60,11 @@ def test_every_package_is_in_the_table() -> None:
     assert {own_package(path) for path in modules()} == set(declared())
 
 
-def test_the_table_has_no_circle() -> None:
+def test_the_table_has_no_cycle() -> None:
     left = dict(declared())
     while left:
         free = [name for name, others in left.items() if not others & (set(left) - {name})]
-        assert free, f"a circle among {sorted(left)}"
+        assert free, f"a cycle among {sorted(left)}"
         for name in free:
             del left[name]
 

@@ -137,7 +137,7 @@ def test_without_the_lock_of_the_index_older_documents_are_found(
             indexer.add([NEW])
             assert nearest(indexer) == before
             assert "without the newest documents" in caplog.text
-        assert nearest(indexer) == "new"
+        soon(lambda: nearest(indexer) == "new")
     with Indexer.open(path) as fresh:
         fresh.add([Document("other", "Zeppelins", language="en", labels=("LK0005",))])
         with FileLock(beside(folder, "write")) as lock:

@@ -1,4 +1,4 @@
-"""The whole of labelkin behind one object."""
+"""The public interface: one object per open collection."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ class Indexer(Closing):
 
     def documents(self) -> Iterator[Document]:
         """All documents, oldest first."""
-        return self.collection.documents()
+        return self.snapshot().documents()
 
     def info(self) -> CollectionInfo:
         """Counts over documents, labels, languages and files."""
@@ -213,8 +213,10 @@ class Indexer(Closing):
         Searching does so by itself. `relearn` fits `lsa` to the collection as
         it is now. `progress` is called with the rows done and the total.
         """
-        return self.runtime.indexes.build(
-            self.collection.snapshot(), representation, relearn=relearn, progress=progress
+        return self.runtime.retried(
+            lambda: self.runtime.indexes.build(
+                self.collection.snapshot(), representation, relearn=relearn, progress=progress
+            )
         )
 
     def neighbours(
@@ -276,19 +278,33 @@ class Indexer(Closing):
         `neighbours` are those found before, for the same documents.
         """
         needs_index = k > 0 and neighbours is None
+        queries = self._unsearched(
+            documents, representation, needs_index=needs_index, store_terms=store_terms
+        )
+        if neighbours is not None:
+            return queries.with_neighbours(neighbours)
+        if needs_index:
+            queries.neighbours(k)
+        return queries
+
+    def _unsearched(
+        self,
+        documents: Sequence[Document],
+        representation: str | None,
+        *,
+        needs_index: bool,
+        store_terms: bool = False,
+    ) -> Queries:
+        """Documents as queries on the present state, whose neighbours are found when needed."""
         views = self.runtime.views(representation, needs_index=needs_index)
-        queries = Queries(
+        return Queries(
             views,
             self.runtime.models,
             documents,
             self.runtime.indexes.context.cache,
             self.runtime.indexes.search(views, representation) if needs_index else None,
-            neighbours=neighbours,
             store_terms=store_terms,
         )
-        if needs_index:
-            queries.neighbours(k)
-        return queries
 
     def suggest(
         self,
@@ -543,7 +559,7 @@ class Indexer(Closing):
         """As `evaluate`, for several settings over the same neighbours."""
         from labelkin.evaluate.gold import gold_evaluation
 
-        k = max(one.k for one in settings)
+        k = max((one.k for one in settings), default=0)
 
         def work() -> list[Evaluation]:
             queries = self.queries(documents, k, representation=representation)
@@ -579,22 +595,15 @@ class Indexer(Closing):
         """
         from labelkin.evaluate.tuning import tune
 
-        return self.runtime.retried(
-            lambda: tune(
-                documents,
-                Settings.from_config(self.config, method),
-                measure,
-                lambda k, neighbours=None: self.queries(
-                    documents,
-                    k,
-                    representation=representation,
-                    neighbours=neighbours,
-                    store_terms=True,
-                ),
-                lambda: self.search(representation),
-                progress,
+        settings = Settings.from_config(self.config, method)
+
+        def work() -> list[Trial]:
+            queries = self._unsearched(
+                documents, representation, needs_index=settings.k > 0, store_terms=True
             )
-        )
+            return tune(queries, settings, measure, progress)
+
+        return self.runtime.retried(work)
 
     def compare_representations(
         self,

@@ -23,29 +23,38 @@ class Memo:
         self._slots: OrderedDict[Hashable, _Slot] = OrderedDict()
 
     def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
-        """The value of `key`, computed by `make` the first time."""
-        with self._lock:
-            slot = self._slots.get(key)
-            if slot is None:
-                slot = self._slots[key] = _Slot()
-            self._slots.move_to_end(key)
-        if not slot.is_ready:
-            with slot.lock:
-                if not slot.is_ready:
-                    try:
-                        slot.value = make()
-                    except BaseException:
-                        with self._lock:
-                            if self._slots.get(key) is slot:
-                                del self._slots[key]
-                        raise
-                    slot.is_ready = True
+        """The value of `key`, from `make` if it has not been computed before."""
+        while True:
+            with self._lock:
+                slot = self._slots.get(key)
+                if slot is None:
+                    slot = self._slots[key] = _Slot()
+                self._slots.move_to_end(key)
+            if not slot.is_ready:
+                with slot.lock:
+                    if slot.has_failed:
+                        # Another thread failed meanwhile: try in a new slot.
+                        continue
+                    if not slot.is_ready:
+                        self._fill(key, slot, make)
+            value: Value = slot.value
+            return value
+
+    def _fill(self, key: Hashable, slot: _Slot, make: Callable[[], Any]) -> None:
+        try:
+            slot.value = make()
+        except BaseException:
+            slot.has_failed = True
+            with self._lock:
+                if self._slots.get(key) is slot:
+                    del self._slots[key]
+            raise
+        slot.is_ready = True
         if self._limit is not None:
             with self._lock:
-                while len(self._slots) > self._limit:
-                    self._slots.popitem(last=False)
-        value: Value = slot.value
-        return value
+                ready = [one for one, other in self._slots.items() if other.is_ready]
+                for oldest in ready[: max(len(ready) - self._limit, 0)]:
+                    del self._slots[oldest]
 
     def put(self, key: Hashable, value: object) -> None:
         """Set the value of `key`."""
@@ -82,9 +91,10 @@ class Memo:
 class _Slot:
     """A value and its lock, which is reentrant: computing a value may need others."""
 
-    __slots__ = ("is_ready", "lock", "value")
+    __slots__ = ("has_failed", "is_ready", "lock", "value")
 
     def __init__(self) -> None:
         self.lock = RLock()
         self.is_ready = False
+        self.has_failed = False
         self.value: Any = None

@@ -67,11 +67,6 @@ def loaded(group: str, name: str) -> Any:
     return _instance(_entry_points(group)[name])
 
 
-def forget_packages() -> None:
-    """Look for entry points again, after a package was installed in this process."""
-    _entry_points.cache_clear()
-
-
 @lru_cache(maxsize=16)
 def _entry_points(group: str) -> dict[str, str]:
     return {point.name: point.value for point in entry_points(group=group)}
@@ -85,4 +80,11 @@ def _instance(place: str) -> Any:
 
 def _imported(place: str) -> Any:
     module, _, attribute = place.partition(":")
-    return getattr(import_module(module), attribute)
+    try:
+        return getattr(import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        if module.startswith("labelkin."):
+            raise
+        raise ConfigError(
+            f"{place} cannot be loaded ({error}); repair or uninstall the package that provides it"
+        ) from error

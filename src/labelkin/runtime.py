@@ -14,6 +14,7 @@ background thread does so, and requests wait for nothing but their own writes.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from threading import Event, RLock, Thread, local
 from typing import TypeVar
@@ -32,6 +33,8 @@ logger = logging.getLogger(__name__)
 # How often the background thread looks for changes of other processes.
 _POLL_SECONDS = 0.4
 _ATTEMPTS = 20
+# How long requests use the last state before they ask for a busy index again.
+_BUSY_SECONDS = 2.0
 
 Result = TypeVar("Result")
 
@@ -49,6 +52,7 @@ class Runtime(Closing):
         self._threads = local()
         self._wake = Event()
         self._is_closing = False
+        self._busy_until = 0.0
         self._follower: Thread | None = None
         if follow:
             self._follower = Thread(target=self._follow, name="labelkin-follower", daemon=True)
@@ -57,6 +61,8 @@ class Runtime(Closing):
     def close(self) -> None:
         """End the background thread and close everything."""
         self._is_closing = True
+        self.collection.database.refuse()
+        self.indexes.stop()
         self._wake.set()
         if self._follower is not None:
             self._follower.join()
@@ -98,12 +104,11 @@ class Runtime(Closing):
     def release(self, representation: str) -> None:
         """Drop the searches by a representation, and fused ones with it, until they are used."""
         with self._lock:
-            current = self._current
-            for key in [] if current is None else current.made():
+            for key in [] if self._current is None else self._current.used():
                 kind, name = key if isinstance(key, tuple) else (key, "")
-                names = (name, *str(name).split(","))
-                if current is not None and kind == "search" and representation in names:
-                    current.drop(key)
+                names = [name, *(part.strip() for part in str(name).split(","))]
+                if self._current is not None and kind == "search" and representation in names:
+                    self._current.drop(key)
             self.indexes.release(representation)
 
     def retried(self, work: Callable[[], Result]) -> Result:
@@ -113,7 +118,9 @@ class Runtime(Closing):
                 return work()
             except SnapshotOutdatedError:
                 self._refreshed(None, needs_index=False, force=True)
-        raise CollectionError(f"{self.collection.path}: changes too fast to be read; try again")
+        raise CollectionError(
+            f"{self.collection.path}: the collection is changing too fast to read; try again"
+        )
 
     def _is_fresh(self, views: Views) -> bool:
         """Whether the calling thread may use these views."""
@@ -149,6 +156,10 @@ class Runtime(Closing):
             if self._is_closing:
                 raise CollectionError(f"{self.collection.path}: the collection is closed")
             latest = self._current
+            # While another process builds the index, requests do not wait for its lock every time.
+            is_busy = time.monotonic() < self._busy_until
+            if latest is not None and is_busy and self._serves(latest, representation, needs_index):
+                return latest
             if latest is not None and not force and not self._is_behind(latest):
                 if needs_index:
                     self.indexes.search(latest, representation)
@@ -167,7 +178,7 @@ class Runtime(Closing):
                 if needs_index:
                     self.indexes.search(views, representation)
                 if latest is not None:
-                    self._renew(latest, views)
+                    latest.renew(views)
             except SnapshotOutdatedError:
                 # Another process has written and brought an index up to date meanwhile.
                 continue
@@ -175,27 +186,24 @@ class Runtime(Closing):
                 if latest is None or (needs_index and not self._has_search(latest, representation)):
                     raise
                 logger.warning("%s; answering without the newest documents", error)
+                self._busy_until = time.monotonic() + _BUSY_SECONDS
                 return latest
             self._current = views
             return views
-        raise CollectionError(f"{self.collection.path}: changes too fast to be read; try again")
+        raise CollectionError(
+            f"{self.collection.path}: the collection is changing too fast to read; try again"
+        )
 
-    def _renew(self, latest: Views, views: Views) -> None:
-        """Make the views that the last state had, so that no request has to wait for them."""
-        from labelkin.autoencoder.model import LabelModel
-        from labelkin.scoring.label_ae import Decoder
+    def _unreadable(self) -> CollectionError:
+        return CollectionError(
+            f"{self.collection.path}: the collection is changing too fast to read; try again"
+        )
 
-        for key in latest.made():
-            kind, name = key if isinstance(key, tuple) else (key, None)
-            if kind == "search":
-                self.indexes.search(views, str(name))
-            elif kind == "decoder":
-                model = self.models.find(LabelModel)
-                if model is not None:
-                    Decoder.at(views, model)
+    def _serves(self, views: Views, representation: str | None, needs_index: bool) -> bool:
+        return not needs_index or self._has_search(views, representation)
 
     def _has_search(self, views: Views, representation: str | None) -> bool:
-        return ("search", self._name(views, representation)) in views.made()
+        return views.has(("search", self._name(views, representation)))
 
     @staticmethod
     def _name(views: Views, representation: str | None) -> str:

@@ -203,8 +203,11 @@ class Training:
         report = TrainingReport(plan, skipped=self._skipped, method_before=method, method=method)
         if is_first_process():
             self._observer.planned(report)
+        # The state that is trained on is pinned by its views alone.
+        del snapshot
         views = self._views()
-        if held_out is not None and views.snapshot.generation() != snapshot.generation():
+        indexed = views.snapshot.generation()
+        if held_out is not None and indexed != held_out.generation:
             # Documents were added while the index was built: everything starts from that state.
             held_out = self._hold_out(views.snapshot)
         if self._label_ae is not None:
@@ -279,17 +282,20 @@ class Training:
         while True:
             try:
                 if is_first_process():
-                    self._runtime.indexes.build(
-                        self._runtime.collection.snapshot(),
-                        self._representation,
-                        progress=lambda done, total: self._observer.stage("Indexing", done, total),
-                    )
+                    self._runtime.retried(self._build_index)
                 return self._runtime.views(self._representation)
             except CollectionBusyError:
                 # The first process of several builds the index; the others wait for it.
                 if is_first_process():
                     raise
                 time.sleep(1)
+
+    def _build_index(self) -> None:
+        self._runtime.indexes.build(
+            self._runtime.collection.snapshot(),
+            self._representation,
+            progress=lambda done, total: self._observer.stage("Indexing", done, total),
+        )
 
     def _has_outdated_reranker(self) -> bool:
         """Whether the reranker uses the scores of an autoencoder that has been replaced."""

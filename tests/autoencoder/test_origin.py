@@ -141,7 +141,7 @@ def test_a_model_records_its_origin(small, model, caplog):
     assert again.origin["origin"] == origin
     assert again.data == info.data
     assert not (small.collection.path / "models" / "label-ae" / "training.csv").exists()
-    assert "taken over as it was" in (own_model(small).folder / "README.md").read_text()
+    assert "adopted as it is" in (own_model(small).folder / "README.md").read_text()
 
 
 @pytest.mark.parametrize("sampled_outputs", [0, 40])

@@ -102,7 +102,7 @@ def test_tune(run: Run, demo: str) -> None:
     assert len(trials) == 396
     result = run("tune", demo, "held.jsonl", "--write", "--measure", "P@5")
     assert "396 settings on 100 documents:" in result.stderr
-    assert f"Wrote the best into {demo}/labelkin.toml." in result.stderr
+    assert f"Wrote the best settings to {demo}/labelkin.toml." in result.stderr
     assert run("eval", demo, "held.jsonl").exit_code == 0
 
 

@@ -43,7 +43,7 @@ def model_card(info: ModelInfo) -> str:
             *_training(info),
         ]
     else:
-        lines.append("| trained on | no further training: taken over as it was |")
+        lines.append("| trained on | not trained further: adopted as it is |")
     lines += [
         f"| seed | {info.seed} |",
         f"| made with | {versions} |",

@@ -27,7 +27,13 @@ from labelkin.exceptions import (
     CollectionFullError,
     CollectionReadOnlyError,
 )
-from labelkin.store.derived import BuildProgress, DerivedStore, StoreDamagedError, StoreState
+from labelkin.store.derived import (
+    BuildProgress,
+    DerivedStore,
+    SnapshotOutdatedError,
+    StoreDamagedError,
+    StoreState,
+)
 from labelkin.store.label_sets import LabelSets
 from labelkin.store.locks import FileLock
 from labelkin.store.reader import Reader
@@ -45,9 +51,15 @@ Halves = npt.NDArray[np.float16]
 class Latents:
     """Latent vectors by row, for one state of a collection."""
 
-    def __init__(self, stored: Halves, rest: Halves) -> None:
+    def __init__(
+        self,
+        stored: Halves,
+        rest: Halves,
+        corrected: tuple[npt.NDArray[np.int64], Halves] | None = None,
+    ) -> None:
         self._stored = stored
         self._rest = rest
+        self._corrected = corrected
 
     def __len__(self) -> int:
         return len(self._stored) + len(self._rest)
@@ -65,6 +77,11 @@ class Latents:
         is_stored = flat < len(self._stored)
         vectors[is_stored] = self._stored[flat[is_stored]]
         vectors[~is_stored] = self._rest[flat[~is_stored] - len(self._stored)]
+        if self._corrected is not None:
+            known, corrections = self._corrected
+            places = np.minimum(np.searchsorted(known, flat), len(known) - 1)
+            is_corrected = known[places] == flat
+            vectors[is_corrected] = corrections[places[is_corrected]]
         return vectors.reshape(*rows.shape, vectors.shape[1])
 
 
@@ -93,6 +110,8 @@ class LatentStore(DerivedStore):
             try:
                 self.state = self.read_state(reader)
                 self._check_history(reader)
+            except SnapshotOutdatedError:
+                return self._at_earlier(reader)
             except StoreDamagedError as error:
                 logger.warning("%s; encoding all documents again", error)
                 self.start_over()
@@ -107,6 +126,21 @@ class LatentStore(DerivedStore):
             latents = Latents(self._stored, np.concatenate((known, new)) if len(new) else known)
             self._latest = (StoreState.of(reader.generation()), latents)
             return latents
+
+    def _at_earlier(self, reader: Reader) -> Latents:
+        """The vectors for a state that the store is ahead of.
+
+        Documents removed since then may have been encoded without their labels.
+        """
+        label_sets = reader.label_sets()
+        stored = self._stored[: label_sets.rows]
+        removed = np.array(sorted(reader.removed_since()), dtype=np.int64)
+        removed = removed[removed < len(stored)]
+        corrected = None
+        if len(removed):
+            vectors = self._model.encode(self.columns.matrix(label_sets, removed))
+            corrected = (removed, vectors.astype(np.float16))
+        return Latents(stored, self._encoded(label_sets, len(stored), label_sets.rows), corrected)
 
     def _encoded_before(self, reader: Reader, first: int) -> Halves:
         """The vectors from row `first` on that an earlier state has encoded in memory."""

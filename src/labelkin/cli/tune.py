@@ -98,7 +98,7 @@ def tune(
             print_message(f"Fused by {fusion.method} with weights {weights}.")
         print_table("", columns, rows)
     if write:
-        print_message(f"Wrote the best into {collection / CONFIG_NAME}.")
+        print_message(f"Wrote the best settings to {collection / CONFIG_NAME}.")
     exit_after_reading(corpus.report, strict=False)
 
 

@@ -56,6 +56,9 @@ def sweep(
     """
     method, depth = settings.implementation, settings.k
     tried = queries.within_depth(list(dict.fromkeys((*ks, depth))))
+    if tried and depth:
+        # Found once for the largest k.
+        queries.neighbours(max(tried))
     groups = list(method.sweep(settings, tried, thresholds))
     if not any(settings in group for group in groups):
         groups.append([settings])

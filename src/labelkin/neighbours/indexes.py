@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from threading import RLock
 from typing import TYPE_CHECKING
 
 from labelkin.closing import Closing
-from labelkin.exceptions import ConfigError
+from labelkin.exceptions import CollectionError, ConfigError
+from labelkin.memo import Memo
 from labelkin.neighbours.search import NeighbourSearch, SearchContext
 from labelkin.neighbours.term_index import TermIndex
 from labelkin.represent.cache import open_term_cache
@@ -26,19 +26,23 @@ class Indexes(Closing):
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
         self.context = SearchContext(open_term_cache(collection))
-        self._lock = RLock()
-        self._terms: dict[tuple[str, ...], TermIndex] = {}
-        self._vectors: dict[tuple[str, str], VectorState] = {}
+        self._is_closed = False
+        self._terms = Memo()
+        self._vectors = Memo()
+
+    def stop(self) -> None:
+        """Have builds under way end soon; they continue when the collection is opened again."""
+        self._is_closed = True
 
     def close(self) -> None:
         """Close all indexes."""
-        with self._lock:
-            for index in self._terms.values():
-                index.close()
-            for state in self._vectors.values():
-                state.close()
-            self._terms.clear()
-            self._vectors.clear()
+        self._is_closed = True
+        for memo in (self._terms, self._vectors):
+            for key in memo.keys():  # noqa: SIM118 - not a dictionary
+                index: TermIndex | VectorState | None = memo.peek(key)
+                if index is not None:
+                    index.close()
+            memo.clear()
         self.context.close()
 
     def search(self, views: Views, representation: str | None = None) -> NeighbourSearch:
@@ -47,7 +51,7 @@ class Indexes(Closing):
         Representations joined with "," are fused.
         """
         name = representation or views.snapshot.config.representation.name
-        return views.get(("search", name), lambda: self._search(views, name))
+        return views.get(("search", name), lambda views: self._search(views, name))
 
     def build(
         self,
@@ -71,10 +75,10 @@ class Indexes(Closing):
         return added
 
     def release(self, representation: str) -> None:
-        """Close vectors that are not needed any more; they are reopened when asked for."""
-        with self._lock:
-            for key in [key for key in self._vectors if key[0] in _parts(representation)]:
-                self._vectors.pop(key).close()
+        """Forget the vectors of a representation; searches that use them keep them."""
+        for key in self._vectors.keys():  # noqa: SIM118 - not a dictionary
+            if isinstance(key, tuple) and key[0] in _parts(representation):
+                self._vectors.drop(key)
 
     def _search(self, views: Views, name: str) -> NeighbourSearch:
         snapshot = views.snapshot
@@ -102,11 +106,13 @@ class Indexes(Closing):
             engine,
             *(f"{kind} {version}" for kind, version in representation.versions().items()),
         )
-        with self._lock:
-            if key not in self._terms:
-                index = TermIndex(snapshot, representation, self.context.cache, engine)
-                self._terms[key] = index
-            return self._terms[key]
+        self._check_open()
+        return self._terms.get(
+            key,
+            lambda: TermIndex(
+                snapshot, representation, self.context.cache, engine, lambda: self._is_closed
+            ),
+        )
 
     def _vector_state(self, snapshot: Snapshot, name: str) -> VectorState:
         from labelkin.neighbours.vector_search import VectorState
@@ -114,15 +120,17 @@ class Indexes(Closing):
 
         load_faiss()
         key = (name, snapshot.config.dense.model_dump_json())
-        with self._lock:
-            state = self._vectors.get(key)
-            if state is not None and not state.encoder.is_current():
-                self._vectors.pop(key).close()
-                state = None
-            if state is None:
-                encoder = open_encoder(name, self._collection)
-                state = self._vectors[key] = VectorState(snapshot, encoder)
-            return state
+        self._check_open()
+        known: VectorState | None = self._vectors.peek(key)
+        if known is not None and not known.encoder.is_current():
+            self._vectors.drop(key)
+        return self._vectors.get(
+            key, lambda: VectorState(snapshot, open_encoder(name, self._collection))
+        )
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise CollectionError(f"{self._collection.path}: the collection is closed")
 
 
 def _parts(name: str) -> list[str]:

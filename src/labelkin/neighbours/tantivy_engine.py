@@ -186,6 +186,7 @@ class TantivyEngine(TermEngine):
             self._temporary = tempfile.TemporaryDirectory(
                 prefix="labelkin-", ignore_cleanup_errors=True
             )
+        previous = self._folder
         for _ in range(_LINK_ATTEMPTS):
             self._folder = Path(tempfile.mkdtemp(dir=self._temporary.name))
             try:
@@ -195,6 +196,8 @@ class TantivyEngine(TermEngine):
                 self._index = _open_index(self._folder, list(self._fields))
                 with engine_errors_explained(self._folder):
                     self._index.searcher()
+                if previous != self._home:
+                    shutil.rmtree(previous, ignore_errors=True)
                 return self._index
             except (FileNotFoundError, StoreDamagedError):
                 # The owner has merged files. If the index is damaged, start with an empty one.
@@ -229,17 +232,28 @@ class TantivySearcher(EngineSearcher):
     def statistics(self, field: str) -> FieldStatistics:
         """Zeros for a field that no document has."""
         with self._lock:
-            return self._statistics.get(field, FieldStatistics(0, 0.0))
+            known = self._statistics.get(field)
+        if known is None:
+            with engine_errors_explained(self._folder):
+                frequent = self._searcher.terms_with_prefix(field, "", limit=5)
+                terms = [term for term, _ in frequent]
+                self._read_statistics(field, terms, self._frequencies(field, terms))
+            with self._lock:
+                known = self._statistics.get(field)
+        return known or FieldStatistics(0, 0.0)
 
     def document_frequencies(self, field: str, terms: Sequence[str]) -> list[int]:
         """Removed documents count until their segment is merged."""
         with engine_errors_explained(self._folder):
-            frequencies = [self._searcher.doc_freq(field, term) for term in terms]
+            frequencies = self._frequencies(field, terms)
             with self._lock:
                 is_known = field in self._statistics
             if not is_known:
                 self._read_statistics(field, terms, frequencies)
         return frequencies
+
+    def _frequencies(self, field: str, terms: Sequence[str]) -> list[int]:
+        return [self._searcher.doc_freq(field, term) for term in terms]
 
     def nearest(
         self, queries: Sequence[WeightedTerms], k: int, excluded: Sequence[Container[int]]

@@ -11,11 +11,11 @@ import hashlib
 import json
 import logging
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
-from labelkin.exceptions import MissingExtraError
+from labelkin.exceptions import CollectionError, MissingExtraError
 from labelkin.neighbours.engine import ENGINES, EngineSearcher, IndexedDocument, TermEngine
 from labelkin.neighbours.tantivy_engine import FORMAT_VERSION, Record, read_record
 from labelkin.represent.cache import TermCache
@@ -43,8 +43,14 @@ class TermIndex(DerivedStore):
     """The documents that have labels, each under its row, with a field per kind of term."""
 
     def __init__(
-        self, reader: Reader, representation: Representation, cache: TermCache, engine: str
+        self,
+        reader: Reader,
+        representation: Representation,
+        cache: TermCache,
+        engine: str,
+        is_stopping: Callable[[], bool] = lambda: False,
     ) -> None:
+        self._is_stopping = is_stopping
         self._cache = cache
         self._engine_name = engine
         self._own_versions = representation.versions()
@@ -60,11 +66,14 @@ class TermIndex(DerivedStore):
     def _use(self, versions: Mapping[str, str], read_only: bool) -> None:
         self._versions = dict(versions)
         self.folder = self._indexes / _folder_name(self._versions, self._engine_name)
+        open_engine = ENGINES[self._engine_name]
         self._open_lock = FileLock(beside(self.folder, "open"), shared=True)
         self._open_lock.take(WRITER_PATIENCE_SECONDS)
-        self._engine: TermEngine = ENGINES[self._engine_name](
-            self.folder, self._versions, read_only=read_only
-        )
+        try:
+            self._engine: TermEngine = open_engine(self.folder, self._versions, read_only=read_only)
+        except BaseException:
+            self._open_lock.close()
+            raise
         self.state = StoreState()
         self._searcher = None
 
@@ -101,6 +110,14 @@ class TermIndex(DerivedStore):
                 self._drop_other_indexes(reader.config.representation)
             return added
 
+    def repaired(self, reader: Reader, broken: EngineSearcher) -> EngineSearcher:
+        """A searcher after the index has been rebuilt, once for all threads that met the damage."""
+        with self.lock:
+            if self._searcher is None or self._searcher[1] is broken:
+                self.rebuild(reader)
+                self._searcher = None
+            return self.searcher(reader)
+
     def read_state(self, reader: Reader) -> StoreState:
         """The recorded state, corrected if a crash came between a commit and its record."""
         recorded = self._engine.state()
@@ -123,6 +140,8 @@ class TermIndex(DerivedStore):
             for page in reader.labelled_texts(state.next_row, generation.next_row):
                 texts = [document for _, document in page]
                 terms = self._cache.terms(self._kinds, texts)
+                if self._is_stopping():
+                    raise CollectionError(f"{reader.path}: the collection is closed")
                 yield [
                     (row, {name: of_all[place] for name, of_all in terms.items()})
                     for place, (row, _) in enumerate(page)
@@ -157,6 +176,9 @@ class TermIndex(DerivedStore):
         """
         for other in self._indexes.glob(f"{_PREFIX}*"):
             kinds = read_record(other, {}).kinds
+            if not kinds:
+                # An index of another engine or of a later version.
+                continue
             is_named = set(kinds) in [kind_names(part) for part in settings.name.split(",")]
             is_contained = kinds.items() <= self._versions.items() and not is_named
             if other == self.folder or not (is_contained or _is_outdated(kinds, settings)):

@@ -80,8 +80,7 @@ class TermSearch(NeighbourSearch):
             return self._nearest(texts, k, self._searcher)
         except StoreDamagedError as error:
             logger.warning("%s; rebuilding the index", error)
-            self._index.rebuild(self.snapshot)
-            self._searcher = self._index.searcher(self.snapshot)
+            self._searcher = self._index.repaired(self.snapshot, self._searcher)
             return self._nearest(texts, k, self._searcher)
 
     def _nearest(self, texts: Texts, k: int, searcher: EngineSearcher) -> Neighbours:

@@ -48,7 +48,9 @@ class VectorIndex(DerivedStore):
 
     def close(self) -> None:
         """Release the memory-mapped files."""
-        self.stored = self._empty()
+        with self.lock:
+            self.stored = self._empty()
+            self.state = StoreState()
 
     def at(self, reader: Reader) -> StoredVectors:
         """The vectors of exactly the rows that the reader sees, removed ones included."""

@@ -25,7 +25,9 @@ from labelkin.scoring.queries import Queries
 from labelkin.scoring.ranking import Ranking
 from labelkin.scoring.settings import RERANK_DEPTH, Settings
 from labelkin.scoring.suggestion import Band, SignalWeight, Suggestion
+from labelkin.store.derived import SnapshotOutdatedError
 from labelkin.store.models import Model, Models
+from labelkin.store.snapshot import Views
 
 # Candidates with a lower score are not ranked at all.
 _FLOOR = 0.01
@@ -166,20 +168,23 @@ class Rerank(Method):
 def _model(queries: Queries) -> RerankModel:
     """The reranker, if it was trained on this collection."""
     model = queries.model(RerankModel)
-    state = model.info.state
-
-    def checked() -> bool:
-        if not queries.snapshot.knows(state["generation"], state["token"]):
-            raise ModelMismatchError(
-                f"{model.folder}: trained on another collection, or on a later state of this one; "
-                "run `labelkin train`"
-            )
-        if "autoencoder" in model.info.groups:
-            queries.model(LabelModel)
-        return True
-
-    queries.views.get(("reranker", model.checksum), checked)
+    queries.views.get(("reranker", model.checksum), lambda views: _checked(views, model))
+    if "autoencoder" in model.info.groups:
+        queries.model(LabelModel)
     return model
+
+
+def _checked(views: Views, model: RerankModel) -> bool:
+    state = model.info.state
+    generation, token = state["generation"], state["token"]
+    if views.snapshot.knows(generation, token):
+        return True
+    if views.snapshot.is_outdated(generation, token):
+        raise SnapshotOutdatedError(f"{model.folder}: trained on a later state; try again")
+    raise ModelMismatchError(
+        f"{model.folder}: trained on another collection, or on a later state of this one; "
+        "run `labelkin train`"
+    )
 
 
 def _parts(queries: Queries) -> list[Queries]:

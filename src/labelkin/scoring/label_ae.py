@@ -158,7 +158,13 @@ class Decoder:
     @classmethod
     def at(cls, views: Views, model: LabelModel) -> Decoder:
         """The decoder of a snapshot, made once."""
-        return views.get(("decoder", model.checksum), lambda: cls(views.snapshot, model))
+        key = ("decoder", model.checksum)
+        decoder = views.get(key, lambda views: cls(views.snapshot, model))
+        for other in views.used():
+            # A model that has been trained again takes the place of the old one.
+            if isinstance(other, tuple) and other[0] == "decoder" and other != key:
+                views.drop(other)
+        return decoder
 
     def unknown_labels(self) -> int:
         """How many labels of the collection's documents the model has never seen."""

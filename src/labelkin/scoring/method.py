@@ -102,7 +102,7 @@ class Method(ABC):
     ) -> Iterator[list[Settings]]:
         """What `tune` tries: lists of settings that share a ranking and differ in the cut only."""
         tried = dict.fromkeys((self.threshold(settings), *thresholds))
-        yield [self.with_threshold(settings, one) for one in tried]
+        yield list(dict.fromkeys(self.with_threshold(settings, one) for one in tried))
 
     def swept(self, settings: Settings) -> dict[str, Any]:
         """The values that `sweep` varies, for a table."""
@@ -110,7 +110,11 @@ class Method(ABC):
 
     def as_config(self, settings: Settings) -> dict[str, dict[str, Any]]:
         """The changes of labelkin.toml that make these the method's settings."""
-        return {self.name: self.swept(settings)}
+        section = settings.extensions.get(self.name)
+        if section is None:
+            return {self.name: self.swept(settings)} if hasattr(settings, self.name) else {}
+        known = {key: one for key, one in self.swept(settings).items() if hasattr(section, key)}
+        return {self.name: known} if known else {}
 
     def _with_section(self, settings: Settings, **values: Any) -> Settings:
         """The settings with other values of the method's own section."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from copy import copy
 
 from labelkin.corpus.document import Document
 from labelkin.exceptions import ConfigError
@@ -65,6 +66,22 @@ class Queries(Texts):
             known = self._neighbours = self._search.search(self, k)
         return known.nearest(k)
 
+    @property
+    def search(self) -> NeighbourSearch | None:
+        """What finds the neighbours."""
+        return self._search
+
+    def with_neighbours(self, neighbours: Neighbours) -> Queries:
+        """The same documents on the same state with other neighbours."""
+        other = copy(self)
+        other._search = None
+        other._neighbours = neighbours
+        other._values = Memo()
+        for key in self._values.keys():  # noqa: SIM118 - not a dictionary
+            if key in ("prepared", "matches", "mentions") or _is_terms(key):
+                other.given(key, self._values.peek(key))
+        return other
+
     def within_depth(self, ks: Sequence[int]) -> list[int]:
         """The values of k in `ks` that the neighbours allow."""
         known = self._neighbours
@@ -104,6 +121,10 @@ class Queries(Texts):
         part._pinned = self._pinned
         part.given("prepared", self.prepared[places])
         for key in self._values.keys():  # noqa: SIM118 - not a dictionary
-            if isinstance(key, tuple) and key[0] == "terms":
+            if _is_terms(key):
                 part.given(key, self._values.peek(key)[places])
         return part
+
+
+def _is_terms(key: Hashable) -> bool:
+    return isinstance(key, tuple) and key[0] == "terms"

@@ -25,10 +25,12 @@ from labelkin.corpus.language import normalise_language
 from labelkin.exceptions import ConfigError
 from labelkin.registry import installed, loaded
 from labelkin.store.folder import file_signature
+from labelkin.store.locks import FileLock, beside
 
 logger = logging.getLogger(__name__)
 
 CONFIG_NAME = "labelkin.toml"
+_PATIENCE_SECONDS = 10.0
 
 
 class Section(BaseModel):
@@ -407,11 +409,20 @@ class Config(Section):
 def read_config(path: Path) -> Config:
     """The settings in `path`; missing keys have their defaults, unknown ones are errors."""
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: not valid TOML: {error}") from error
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from error
+    return parse_config(text, path)
+
+
+def parse_config(text: str, path: Path) -> Config:
+    """The settings in the text of a labelkin.toml; `path` is for messages."""
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: not valid TOML: {error}") from error
     sections = extension_sections()
     try:
         if "extensions" in table:
@@ -431,8 +442,14 @@ def extension_sections() -> dict[str, type[Section]]:
     sections = {}
     for group in ("labelkin.methods", "labelkin.signals"):
         for name in installed(group):
-            section = getattr(loaded(group, name), "section", None)
-            if section is not None:
+            try:
+                section = getattr(loaded(group, name), "section", None)
+            except ConfigError as error:
+                logger.warning("%s", error)
+                continue
+            if name in Config.model_fields:
+                logger.warning("ignoring the section of %r: labelkin has one of that name", name)
+            elif section is not None:
                 sections[name] = section
     return sections
 
@@ -467,16 +484,22 @@ def write_config(config: Config, path: Path) -> None:
 
 
 def update_config(path: Path, changes: Mapping[str, Mapping[str, Any]]) -> None:
-    """Change values in labelkin.toml, section by section; comments stay as they are."""
+    """Change values in labelkin.toml, section by section; comments stay as they are.
+
+    A value that is not valid is refused, and the file stays as it was.
+    """
     import tomlkit
 
-    text = tomlkit.parse(path.read_text(encoding="utf-8"))
-    for section, values in changes.items():
-        table: Any = text.setdefault(section, tomlkit.table())
-        table.update(values)
-    with atomic_text(path) as file:
-        file.write(tomlkit.dumps(text))
-    read_config(path)
+    with FileLock(beside(path, "write")) as lock:
+        lock.take(_PATIENCE_SECONDS)
+        document = tomlkit.parse(path.read_text(encoding="utf-8"))
+        for section, values in changes.items():
+            table: Any = document.setdefault(section, tomlkit.table())
+            table.update(values)
+        text = tomlkit.dumps(document)
+        parse_config(text, path)
+        with atomic_text(path) as file:
+            file.write(text)
 
 
 def to_toml(config: Config) -> str:

@@ -230,6 +230,10 @@ class Database:
                 shutil.copyfile(log, copy.with_name(log.name))
             return Path(self._copy.name) / self.path.name
 
+    def refuse(self) -> None:
+        """Let no one open a connection any more; `close` follows."""
+        self._is_closed = True
+
     def close(self) -> None:
         """Close all connections; the last one to close folds the log into the file."""
         self._is_closed = True

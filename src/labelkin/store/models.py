@@ -12,7 +12,12 @@ from typing import Protocol, Self, TypeVar
 
 from labelkin._version import __version__
 from labelkin.closing import Closing
-from labelkin.exceptions import CollectionBusyError, ModelNotFoundError
+from labelkin.exceptions import (
+    CollectionBusyError,
+    CollectionError,
+    ModelDamagedError,
+    ModelNotFoundError,
+)
 from labelkin.memo import Memo
 from labelkin.store.folder import file_signature
 from labelkin.store.locks import FileLock
@@ -59,9 +64,11 @@ class Models(Closing):
         self._loaded = Memo()
         self._lock = Lock()
         self._checksums: dict[str, tuple[Hashable, str]] = {}
+        self._is_closed = False
 
     def close(self) -> None:
         """Drop all models; their files are closed when the last request has ended."""
+        self._is_closed = True
         for key in self._loaded.keys():  # noqa: SIM118 - not a dictionary
             model: Model | None = self._loaded.peek(key)
             if model is not None:
@@ -88,15 +95,32 @@ class Models(Closing):
     def get(self, kind: type[Loaded]) -> Loaded:
         """The model of a kind; ModelNotFoundError if none has been trained."""
         folder = self.folder / kind.folder_name
-        key = (kind.folder_name, self.checksum(kind))
-        model = self._loaded.get(key, lambda: kind.load(folder))
-        for other in self._loaded.keys():  # noqa: SIM118
-            if isinstance(other, tuple) and other[0] == key[0] and other != key:
-                replaced: Model | None = self._loaded.peek(other)
-                self._loaded.drop(other)
+        checksum = self.checksum(kind)
+        try:
+            model = self._load(kind, folder, checksum)
+        except ModelDamagedError:
+            # A training may have replaced the files while they were read.
+            if self.checksum(kind) == checksum:
+                raise
+            checksum = self.checksum(kind)
+            model = self._load(kind, folder, checksum)
+        if self.checksum(kind) == checksum:
+            self._drop_others(kind, checksum)
+        return model
+
+    def _load(self, kind: type[Loaded], folder: Path, checksum: str) -> Loaded:
+        if self._is_closed:
+            raise CollectionError(f"{self.folder.parent}: the collection is closed")
+        return self._loaded.get((kind.folder_name, checksum), lambda: kind.load(folder))
+
+    def _drop_others(self, kind: type[Model], checksum: str) -> None:
+        """Drop earlier models of a kind; requests that still use one keep it."""
+        for key in self._loaded.keys():  # noqa: SIM118 - not a dictionary
+            if isinstance(key, tuple) and key[0] == kind.folder_name and key[1] != checksum:
+                replaced: Model | None = self._loaded.peek(key)
+                self._loaded.drop(key)
                 if replaced is not None:
                     replaced.close()
-        return model
 
     def find(self, kind: type[Loaded]) -> Loaded | None:
         """The model of a kind, None if none has been trained."""

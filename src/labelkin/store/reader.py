@@ -111,6 +111,10 @@ class Reader(ABC):
         """Whether the collection has reached this generation since the reader's own."""
         return False
 
+    def removed_since(self) -> list[int]:
+        """Rows that have been removed since the state that is read."""
+        return []
+
     def concepts(self, columns: Sequence[int]) -> dict[int, Concept]:
         """Some concepts by column, without reading the whole vocabulary."""
         loaded = self.vocabulary_state.loaded()

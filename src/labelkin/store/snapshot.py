@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import finalize
 
 import numpy as np
 
+from labelkin.exceptions import CollectionBusyError, LabelkinError
 from labelkin.memo import Memo
 from labelkin.store.config import Config
+from labelkin.store.derived import SnapshotOutdatedError
 from labelkin.store.label_sets import LabelSets, Rows
 from labelkin.store.reader import Generation, Reader
 from labelkin.store.vocabulary_state import VocabularyState
 
 if TYPE_CHECKING:
     from labelkin.store.collection import Collection
+
+logger = logging.getLogger(__name__)
 
 View = TypeVar("View")
 
@@ -66,6 +72,13 @@ class Snapshot(Reader):
         )
         return bool(entries) and str(entries[0][0]) == token
 
+    def removed_since(self) -> list[int]:
+        """Rows that have been removed since the snapshot was taken."""
+        rows = self._database.query(
+            "SELECT row FROM tombstones WHERE generation > ?", (self._generation.number,)
+        )
+        return [row for (row,) in rows]
+
     def label_sets(self) -> LabelSets:
         """The label sets of every row."""
         return self._label_sets
@@ -100,15 +113,39 @@ class Views:
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         self._views = Memo()
+        self._makers: dict[Hashable, Callable[[Views], Any]] = {}
 
-    def made(self) -> list[Hashable]:
-        """The keys of all views that have been made."""
-        return self._views.keys()
+    def get(self, key: Hashable, make: Callable[[Views], View]) -> View:
+        """The view with this key, from `make` the first time.
+
+        `make` is called again with later views, so it must not refer to these.
+        """
+        view = self._views.get(key, lambda: make(self))
+        self._makers[key] = make
+        return view
+
+    def has(self, key: Hashable) -> bool:
+        """Whether a view has been made."""
+        return self._views.peek(key) is not None
+
+    def used(self) -> list[Hashable]:
+        """The keys that have been asked for."""
+        return list(self._makers)
 
     def drop(self, key: Hashable) -> None:
         """Drop a view; the next `get` makes it again."""
+        self._makers.pop(key, None)
         self._views.drop(key)
 
-    def get(self, key: Hashable, make: Callable[[], View]) -> View:
-        """The view with this key, from `make` the first time."""
-        return self._views.get(key, make)
+    def renew(self, views: Views) -> None:
+        """Make for `views` what has been asked for here, so that requests need not wait for it.
+
+        A view that cannot be made is left to the requests that need it.
+        """
+        for key, make in list(self._makers.items()):
+            try:
+                views._views.get(key, partial(make, views))
+            except (SnapshotOutdatedError, CollectionBusyError):
+                raise
+            except LabelkinError as error:
+                logger.warning("%s", error)

@@ -1,0 +1,205 @@
+"""Stores and models that change, break or go away while others use them."""
+
+from __future__ import annotations
+
+import gc
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from labelkin import Document, Indexer, Settings, TrainingSettings
+from labelkin.autoencoder.model import LabelModel
+from labelkin.demo import demo_documents
+from labelkin.exceptions import ConfigError, ModelDamagedError
+from labelkin.scoring.label_ae import Decoder
+from labelkin.store.config import CONFIG_NAME, update_config
+
+from .runtime_data import DOCUMENTS, fresh_documents, make_trained, signature
+
+pytest.importorskip("torch", reason="needs the extra `train`")
+pytest.importorskip("lightgbm", reason="needs the extra `rerank`")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("shared") / "c"
+    make_trained(path)
+    return path
+
+
+@pytest.fixture
+def indexer(trained: Path, tmp_path: Path) -> Iterator[Indexer]:
+    shutil.copytree(trained, tmp_path / "c")
+    with Indexer.open(tmp_path / "c") as opened:
+        yield opened
+
+
+def asked(method: str) -> Settings:
+    return Settings(method=method).changed(limit=5)
+
+
+def more(count: int, seed: int = 1) -> list[Document]:
+    return [replace(one, id=f"{seed} {one.id}") for one in demo_documents(count, seed)]
+
+
+def test_a_broken_model_does_not_affect_other_methods(indexer: Indexer, caplog) -> None:
+    texts = fresh_documents(2)
+    for method in ("label-ae", "knn"):
+        indexer.suggest(texts, settings=asked(method))
+    (indexer.runtime.models.folder / "label-ae" / "model.json").write_text("{", encoding="utf-8")
+    indexer.add(more(3))
+    assert indexer.suggest(texts, settings=asked("knn"))[0]
+    with pytest.raises(ModelDamagedError):
+        indexer.suggest(texts, settings=asked("label-ae"))
+
+
+def test_latents_of_a_state_that_the_store_has_left_behind(indexer: Indexer) -> None:
+    old = indexer.runtime.views()
+    model = indexer.runtime.models.get(LabelModel)
+    settings, texts = asked("label-ae"), fresh_documents(3)
+    expected = [signature(one) for one in indexer.suggest(texts, settings=settings)]
+    removed = [one.id for one, _ in zip(indexer.documents(), range(40), strict=False)]
+    indexer.remove(removed)
+    indexer.add(more(300))
+    # The newest state encodes all documents, those just removed without their labels.
+    for file in (indexer.runtime.models.folder / "label-ae").glob("latents*"):
+        file.unlink()
+    model.derived.clear()
+    indexer.suggest(texts, settings=settings)
+    old.drop(("decoder", model.checksum))
+    Decoder.at(old, model)
+    from labelkin.scoring.queries import Queries
+
+    search = indexer.runtime.indexes.search(old)
+    cache = indexer.runtime.indexes.context.cache
+    queries = Queries(old, indexer.runtime.models, texts, cache, search)
+    method = settings.implementation
+    given = method.cut(queries, method.rank(queries, settings), settings)
+    assert [signature(one) for one in method.explain(queries, given, settings)] == expected
+
+
+def test_a_reranker_trained_on_a_later_state_is_used(indexer: Indexer) -> None:
+    from labelkin import RerankTrainingSettings
+
+    texts = fresh_documents(2)
+    indexer.suggest(texts, settings=asked("knn"))
+    with Indexer.open(indexer.collection.path) as other:
+        other.add(more(5))
+        other.train_reranker(settings=RerankTrainingSettings(documents=50, rounds=3, threads=1))
+    # As if the background thread had not noticed the new documents yet.
+    stale = indexer.runtime._current
+    assert stale is not None
+    indexer.runtime._is_fresh = lambda views: views is stale  # type: ignore[method-assign]
+    assert indexer.suggest(texts, settings=asked("rerank"))[0]
+
+
+def test_retrained_models_do_not_pile_up(indexer: Indexer) -> None:
+    text = fresh_documents(1)
+    for seed in range(4):
+        indexer.train_label_ae(
+            TrainingSettings(
+                preset="16/12/8", epochs=1, batch_size=64, averages=False, device="cpu", seed=seed
+            )
+        )
+        indexer.suggest(text, settings=asked("label-ae"))
+    gc.collect()
+    folder = indexer.runtime.models.folder
+    alive = [
+        one for one in gc.get_objects() if type(one) is LabelModel and one.folder.parent == folder
+    ]
+    assert len(alive) == 1
+
+
+def test_vectors_that_were_released_are_found_again(indexer: Indexer) -> None:
+    pytest.importorskip("faiss", reason="needs the extra `dense`")
+    pytest.importorskip("sklearn", reason="needs the extra `dense`")
+    (text,) = fresh_documents(1)
+    before = [one.id for one in indexer.neighbours([text], 5, representation="lsa")[0]]
+    assert len(before) == 5
+    search = indexer.search("lsa")
+    indexer.release("lsa")
+    assert indexer.search("lsa") is not search
+    assert [one.id for one in indexer.neighbours([text], 5, representation="lsa")[0]] == before
+    # A search that was in use goes on.
+    near = search.search(search.texts([text]), 5)
+    assert (near.rows >= 0).all()
+    fused = [one.id for one in indexer.neighbours([text], 5, representation="stems, lsa")[0]]
+    indexer.release("lsa")
+    again = [one.id for one in indexer.neighbours([text], 5, representation="stems, lsa")[0]]
+    assert fused == again
+
+
+def test_only_what_requests_use_is_kept_up_to_date(indexer: Indexer) -> None:
+    pytest.importorskip("faiss", reason="needs the extra `dense`")
+    pytest.importorskip("sklearn", reason="needs the extra `dense`")
+    text = fresh_documents(1)
+    indexer.neighbours(text, representation="lsa")
+    for seed in (1, 2):
+        indexer.add(more(2, seed))
+        indexer.neighbours(text)
+    current = indexer.runtime.views()
+    assert not current.has(("search", "lsa"))
+    assert current.has(("search", "stems"))
+
+
+def test_build_beside_a_writer(trained: Path, tmp_path: Path) -> None:
+    import threading
+
+    shutil.copytree(trained, tmp_path / "c")
+    with Indexer.open(tmp_path / "c", follow=True) as indexer:
+        indexer.suggest(fresh_documents(1), settings=asked("knn"))
+        done = threading.Event()
+        errors: list[BaseException] = []
+
+        def build() -> None:
+            try:
+                while not done.is_set():
+                    indexer.build()
+            except BaseException as error:
+                errors.append(error)
+
+        builder = threading.Thread(target=build)
+        builder.start()
+        for number in range(15):
+            indexer.add(more(1, seed=100 + number))
+        done.set()
+        builder.join()
+    assert errors == []
+
+
+def test_the_index_of_another_engine_is_left_alone(indexer: Indexer) -> None:
+    other = indexer.collection.path / "indexes" / "terms-ffffffff"
+    other.mkdir()
+    (other / "somebody-elses").write_text("data", encoding="utf-8")
+    indexer.add(more(2))
+    indexer.suggest(fresh_documents(1), settings=asked("knn"))
+    assert (other / "somebody-elses").exists()
+
+
+def test_an_unknown_engine_is_one_line_and_leaks_nothing(indexer: Indexer) -> None:
+    from .runtime_data import HAS_PROC, descriptors
+
+    update_config(indexer.collection.path / CONFIG_NAME, {"neighbours": {"engine": "nosuch"}})
+    with pytest.raises(ConfigError, match="no term engine 'nosuch'; known: tantivy"):
+        indexer.suggest(fresh_documents(1), settings=asked("knn"))
+    if HAS_PROC:
+        gc.collect()
+        before = descriptors()
+        for _ in range(5):
+            with pytest.raises(ConfigError):
+                indexer.suggest(fresh_documents(1), settings=asked("knn"))
+        gc.collect()
+        assert descriptors() <= before
+
+
+def test_a_value_that_is_not_valid_is_not_written(indexer: Indexer) -> None:
+    path = indexer.collection.path / CONFIG_NAME
+    before = path.read_text(encoding="utf-8")
+    with pytest.raises(ConfigError):
+        update_config(path, {"neighbours": {"k": 0}})
+    assert path.read_text(encoding="utf-8") == before
+    assert indexer.config.neighbours.k == 20
+    assert len(before) > DOCUMENTS / 10
