@@ -120,7 +120,7 @@ def collect_candidates(work: Path) -> None:
                 indexer.runtime.indexes.search(views),
                 replace(settings, linear=name == "linear"),
                 held_out,
-                has_autoencoder=True,
+                autoencoder=indexer.runtime.models.get(LabelModel),
                 progress=Stages().stage,
             )
             (candidates,), knowledge = trainer.collect()

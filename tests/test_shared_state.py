@@ -203,3 +203,86 @@ def test_a_value_that_is_not_valid_is_not_written(indexer: Indexer) -> None:
     assert path.read_text(encoding="utf-8") == before
     assert indexer.config.neighbours.k == 20
     assert len(before) > DOCUMENTS / 10
+
+
+def test_the_log_of_the_database_does_not_grow_for_ever(indexer: Indexer, monkeypatch) -> None:
+    from labelkin import runtime
+    from labelkin.store import database
+
+    monkeypatch.setattr(database, "LONG_LOG", 300_000)
+    monkeypatch.setattr(runtime, "LONG_LOG", 300_000)
+    with Indexer.open(indexer.collection.path) as opened:
+        text = fresh_documents(1)
+        sizes = []
+        for number in range(25):
+            opened.add(more(40, seed=200 + number))
+            opened.suggest(text, settings=asked("knn"))
+            sizes.append(opened.collection.database.log_bytes())
+        assert max(sizes) < 2_000_000
+        assert sizes[-1] < 1_000_000
+
+
+def test_an_index_without_its_main_file_is_rebuilt(trained: Path, tmp_path: Path) -> None:
+    shutil.copytree(trained, tmp_path / "c")
+    with Indexer.open(tmp_path / "c") as indexer:
+        before = indexer.neighbours(fresh_documents(1), 5)
+    (meta,) = (tmp_path / "c").glob("indexes/terms-*/meta.json")
+    meta.unlink()
+    with Indexer.open(tmp_path / "c") as indexer:
+        assert indexer.neighbours(fresh_documents(1), 5) == before
+
+
+def test_a_database_that_was_replaced_is_not_written_to(indexer: Indexer) -> None:
+    from labelkin.exceptions import CollectionDamagedError
+
+    database = indexer.collection.path / "documents.sqlite"
+    backup = database.with_name("backup")
+    indexer.suggest(fresh_documents(1), settings=asked("knn"))
+    shutil.copyfile(database, backup)
+    backup.replace(database)
+    with pytest.raises(CollectionDamagedError, match="was replaced"):
+        indexer.add(more(1))
+
+
+def test_an_autoencoder_trained_meanwhile_does_not_reach_the_reranker(
+    indexer: Indexer, monkeypatch
+) -> None:
+    from labelkin import RerankTrainingSettings, TrainingObserver
+
+    quick = TrainingSettings(
+        preset="16/12/8", epochs=1, batch_size=64, averages=False, device="cpu"
+    )
+    used: set[object] = set()
+    original = Decoder.at.__func__  # type: ignore[attr-defined]
+
+    def spy(cls, views, model):
+        used.add(str(model.info.data.get("left_out")))
+        return original(cls, views, model)
+
+    monkeypatch.setattr(Decoder, "at", classmethod(spy))
+
+    class Intruder(TrainingObserver):
+        def stage(self, name: str, done: int, total: int) -> None:
+            if name == "Reading texts" and done == total:
+                with Indexer.open(indexer.collection.path) as other:
+                    other.train_label_ae(quick)
+
+    settings = RerankTrainingSettings(documents=50, rounds=3, threads=1)
+    report = indexer.train_reranker(settings=settings, observer=Intruder())
+    assert "autoencoder" in report.info.groups
+    assert len(used) == 1
+    assert "None" not in used
+
+
+def test_lists_of_headings_may_be_lists(indexer: Indexer) -> None:
+    text = fresh_documents(1)
+    for method in ("knn", "label-ae", "rerank", "lexical"):
+        indexer.suggest(text, settings=asked(method).changed(include=["A"], exclude=["B"]))
+    with pytest.raises(ConfigError, match="give a list"):
+        asked("knn").changed(include="A")
+
+
+def test_an_id_that_utf8_cannot_hold_is_stored(indexer: Indexer) -> None:
+    report = indexer.add([Document("\ud800id", "Barns", language="en", labels=("LK0005",))])
+    assert report.added == 1
+    assert indexer.document("\ud800id") is not None

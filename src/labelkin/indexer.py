@@ -213,11 +213,15 @@ class Indexer(Closing):
         Searching does so by itself. `relearn` fits `lsa` to the collection as
         it is now. `progress` is called with the rows done and the total.
         """
-        return self.runtime.retried(
+        added = self.runtime.retried(
             lambda: self.runtime.indexes.build(
                 self.collection.snapshot(), representation, relearn=relearn, progress=progress
             )
         )
+        if relearn:
+            for part in (representation or self.config.representation.name).split(","):
+                self.runtime.release(part.strip())
+        return added
 
     def neighbours(
         self,

@@ -10,12 +10,13 @@ first used. Other packages add rows through entry points, for example
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, Generic, TypeVar, cast
 
-from labelkin.exceptions import ConfigError
+from labelkin.exceptions import ConfigError, LabelkinError
 
 Entry = TypeVar("Entry")
 
@@ -47,7 +48,15 @@ class Registry(Generic[Entry]):
 
     def __getitem__(self, name: str) -> Entry:
         place = self.place(name)
-        return cast(Entry, _imported(place) if self._factories else _instance(place))
+        if self._factories:
+            return cast(Entry, _imported(place))
+        entry = _instance(place)
+        if getattr(entry, "name", None) != name:
+            raise ConfigError(
+                f"{place} is registered as {self.noun} {name!r} but its name is "
+                f"{getattr(entry, 'name', None)!r}; repair or uninstall its package"
+            )
+        return cast(Entry, entry)
 
     def place(self, name: str) -> str:
         """`module:attribute` of an entry; ConfigError for an unknown name."""
@@ -75,16 +84,29 @@ def _entry_points(group: str) -> dict[str, str]:
 @lru_cache(maxsize=256)
 def _instance(place: str) -> Any:
     entry = _imported(place)
-    return entry() if isinstance(entry, type) else entry
+    if not isinstance(entry, type):
+        return entry
+    with _failures_named(place):
+        return entry()
 
 
 def _imported(place: str) -> Any:
     module, _, attribute = place.partition(":")
-    try:
+    with _failures_named(place):
         return getattr(import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
-        if module.startswith("labelkin."):
+
+
+@contextmanager
+def _failures_named(place: str) -> Iterator[None]:
+    """Whatever a package raises while it is loaded, as one line with the entry point."""
+    try:
+        yield
+    except LabelkinError:
+        raise
+    except Exception as error:
+        if place.startswith("labelkin."):
             raise
         raise ConfigError(
-            f"{place} cannot be loaded ({error}); repair or uninstall the package that provides it"
+            f"{place} cannot be loaded ({type(error).__name__}: {error}); "
+            "repair or uninstall the package that provides it"
         ) from error

@@ -24,6 +24,7 @@ from labelkin.closing import Closing
 from labelkin.exceptions import CollectionBusyError, CollectionError, LabelkinError
 from labelkin.neighbours.indexes import Indexes
 from labelkin.store.collection import Collection
+from labelkin.store.database import LONG_LOG
 from labelkin.store.derived import SnapshotOutdatedError
 from labelkin.store.models import Models
 from labelkin.store.snapshot import Snapshot, Views
@@ -53,6 +54,7 @@ class Runtime(Closing):
         self._wake = Event()
         self._is_closing = False
         self._busy_until = 0.0
+        self._shortened = -1
         self._follower: Thread | None = None
         if follow:
             self._follower = Thread(target=self._follow, name="labelkin-follower", daemon=True)
@@ -115,12 +117,45 @@ class Runtime(Closing):
         """The result of `work`, done again if a derived store has outrun its snapshot."""
         for _ in range(_ATTEMPTS):
             try:
-                return work()
+                result = work()
             except SnapshotOutdatedError:
                 self._refreshed(None, needs_index=False, force=True)
+            else:
+                self._shorten_log()
+                return result
         raise CollectionError(
             f"{self.collection.path}: the collection is changing too fast to read; try again"
         )
+
+    def _shorten_log(self) -> None:
+        """Fold a long log into the database file.
+
+        SQLite can begin the log again only if no reader depends on it. The
+        current state is therefore taken again after the log has been copied.
+        """
+        database = self.collection.database
+        if database.read_only or database.log_bytes() < LONG_LOG:
+            return
+        if not self._lock.acquire(blocking=False):
+            return
+        try:
+            current = self._current
+            if current is None or self._is_closing or self._is_behind(current):
+                return
+            generation = current.snapshot.generation()
+            if generation.number == self._shortened:
+                return
+            self._shortened = generation.number
+            database.checkpoint()
+            views = Views(self.collection.snapshot(current.snapshot))
+            self._snapshots.add(views.snapshot)
+            if views.snapshot.generation() == generation:
+                current.renew(views)
+                self._current = views
+        except LabelkinError as error:
+            logger.debug("%s", error)
+        finally:
+            self._lock.release()
 
     def _is_fresh(self, views: Views) -> bool:
         """Whether the calling thread may use these views."""

@@ -208,7 +208,8 @@ def test_engines_are_found_by_name(memory: None, tmp_path: Path) -> None:
 
 
 def test_a_registry_of_engines_resolves_functions() -> None:
-    registry = Registry("labelkin.engines", "term engine", {"mine": f"{__name__}:open_memory"})
+    own = {"mine": f"{__name__}:open_memory"}
+    registry = Registry("labelkin.engines", "term engine", own, factories=True)
     assert registry["mine"].__name__ == "open_memory"
     assert "mine" in registry
     assert "other" not in registry

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from labelkin import Document, Indexer
+from labelkin.autoencoder.model import LabelModel
 from labelkin.autoencoder.training_settings import TrainingSettings
 from labelkin.demo import demo_documents
 from labelkin.rerank import training
@@ -62,7 +63,7 @@ def training_data(
         indexer.search(),
         SETTINGS,
         held_out,
-        has_autoencoder=autoencoder,
+        autoencoder=indexer.runtime.models.get(LabelModel) if autoencoder else None,
     )
     unavailable = () if autoencoder else ("autoencoder",)
     assert trainer.groups == tuple(name for name in SIGNALS.names() if name not in unavailable)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from labelkin import Document, Indexer, registry
+from labelkin.autoencoder.model import LabelModel
 from labelkin.autoencoder.training_settings import TrainingSettings
 from labelkin.demo import demo_documents
 from labelkin.rerank.features import Evidence, Features, Knowledge, find_candidates
@@ -46,7 +47,7 @@ def trainer_of(indexer: Indexer) -> RerankTrainer:
         indexer.search(),
         SETTINGS,
         SETTINGS.held_out(views.snapshot),
-        has_autoencoder=HAS_TORCH,
+        autoencoder=indexer.runtime.models.get(LabelModel) if HAS_TORCH else None,
     )
 
 

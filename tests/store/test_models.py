@@ -18,7 +18,7 @@ import pytest
 
 from labelkin.atomic import atomic_text
 from labelkin.autoencoder.model import LabelModel
-from labelkin.exceptions import ModelNotFoundError
+from labelkin.exceptions import CollectionError, ModelNotFoundError
 from labelkin.store.models import DESCRIPTION, Models
 
 from .tiny_model import tiny_model
@@ -278,8 +278,8 @@ def test_closing_closes_all_models(
     loaded.clear()
     gc.collect()
     assert len(ToyModel.alive) == 0
-    # Closed models are not given out again.
-    assert not models.get(ToyModel).is_closed
+    with pytest.raises(CollectionError, match="closed"):
+        models.get(ToyModel)
 
 
 def test_a_model_that_cannot_be_loaded_is_tried_again(

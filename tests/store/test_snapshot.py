@@ -186,7 +186,7 @@ def test_the_connection_is_closed_with_the_last_reference(
     views = Views(snapshots[0])
     for snapshot in snapshots:
         state_of(snapshot)
-    views.get("order", snapshots[0].label_order)
+    views.get("order", lambda views: views.snapshot.label_order())
     del snapshot
     assert open_files(tmp_path, "-wal") == logs + 5
     del snapshots[1:]
@@ -292,10 +292,11 @@ def test_views_are_made_once_per_snapshot(collection: Collection) -> None:
 
     def ask() -> object:
         barrier.wait()
-        return views.get("view", lambda: made.append(1) or object())
+        return views.get("view", lambda _: made.append(1) or object())
 
     with ThreadPoolExecutor(6) as pool:
         results = [future.result() for future in [pool.submit(ask) for _ in range(6)]]
     assert len({id(result) for result in results}) == 1
     assert made == [1]
-    assert views.made() == ["view"]
+    assert views.used() == ["view"]
+    assert views.has("view")

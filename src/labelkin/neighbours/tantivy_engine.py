@@ -176,6 +176,8 @@ class TantivyEngine(TermEngine):
         self._folder.mkdir(parents=True, exist_ok=True)
         self._record = read_record(self._folder, self._fields)
         if not (self._folder / "meta.json").exists():
+            # Opening creates an empty index, which must not be taken for what the record says.
+            (self._folder / RECORD_NAME).unlink(missing_ok=True)
             self._record = Record(self._fields)
         self._index = _open_index(self._folder, list(self._fields))
         return self._index

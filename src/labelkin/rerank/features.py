@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from labelkin.exceptions import ModelMismatchError
+from labelkin.exceptions import ConfigError, ModelMismatchError
 from labelkin.neighbours.neighbours import NO_NEIGHBOUR, Neighbours
 from labelkin.rerank.headings import Headings
 from labelkin.rerank.matrices import indicator
@@ -115,7 +115,10 @@ class Features:
     def __getitem__(self, name: str) -> Values:
         """The values of one feature."""
         if name not in self._values:
-            self._values.update(_owner(name).values(self._evidence, self.pairs, self))
+            signal = _owner(name)
+            self._values.update(signal.values(self._evidence, self.pairs, self))
+            if name not in self._values:
+                raise ConfigError(f"the signal {signal.name!r} gives no values of {name!r}")
         return self._values[name]
 
     def matrix(self, groups: Iterable[str]) -> Floats:

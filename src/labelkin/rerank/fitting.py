@@ -15,7 +15,7 @@ import numpy.typing as npt
 from labelkin.atomic import atomic_file
 from labelkin.autoencoder.model import LabelModel
 from labelkin.corpus.document import Document
-from labelkin.exceptions import MissingExtraError, ModelNotFoundError
+from labelkin.exceptions import MissingExtraError
 from labelkin.neighbours.search import NeighbourSearch
 from labelkin.rerank.calibration import reliability
 from labelkin.rerank.labelled_candidates import LabelledCandidates
@@ -81,7 +81,10 @@ def fit_reranker(
                 "skipping %s documents to train on: in the collection itself", len(known)
             )
         given = [one for one in documents if one.labels and one.id not in known]
-        unseen = _unseen_by_autoencoder(models, settings.seed)
+        autoencoder = models.find(LabelModel)
+        unseen = None
+        if autoencoder is not None:
+            unseen = _unseen_by(autoencoder, settings.seed)
         if held_out is None:
             held_out = settings.held_out(snapshot, len(given), unseen)
         trainer = RerankTrainer(
@@ -90,7 +93,7 @@ def fit_reranker(
             search,
             settings,
             held_out,
-            has_autoencoder=unseen is not None and held_out.rule.bound <= unseen.bound,
+            autoencoder=autoencoder if _covers(unseen, held_out) else None,
             progress=progress,
         )
         trained = trainer.train(given)
@@ -102,12 +105,14 @@ def fit_reranker(
     return report
 
 
-def _unseen_by_autoencoder(models: Models, seed: int) -> HeldOutRule | None:
+def _covers(unseen: HeldOutRule | None, held_out: HeldOut) -> bool:
+    """Whether a model has seen none of the held-out documents."""
+    return unseen is not None and held_out.rule.bound <= unseen.bound
+
+
+def _unseen_by(autoencoder: LabelModel, seed: int) -> HeldOutRule | None:
     """The documents that the label autoencoder was trained without; None if it cannot be used."""
-    try:
-        recorded = models.get(LabelModel).info.data.get("left_out")
-    except ModelNotFoundError:
-        return None
+    recorded = autoencoder.info.data.get("left_out")
     rule = HeldOutRule.from_json(recorded)
     if rule is not None and rule.seed == seed:
         return rule
@@ -119,7 +124,7 @@ def _unseen_by_autoencoder(models: Models, seed: int) -> HeldOutRule | None:
     logger.warning(
         "%s: the reranker is trained without the label autoencoder, because %s; "
         "`labelkin train` trains both",
-        models.folder / LabelModel.folder_name,
+        autoencoder.folder,
         reason,
     )
     return None

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from labelkin.autoencoder.model import LabelModel
 from labelkin.corpus.document import Document
 from labelkin.evaluate.gold import gold_matrix
-from labelkin.exceptions import TrainingError
+from labelkin.exceptions import ConfigError, TrainingError
 from labelkin.memo import Memo
 from labelkin.neighbours.neighbours import NO_NEIGHBOUR, Neighbours
 from labelkin.neighbours.search import NeighbourSearch
@@ -126,12 +127,13 @@ class RerankTrainer:
         settings: RerankTrainingSettings,
         held_out: HeldOut,
         *,
-        has_autoencoder: bool = False,
+        autoencoder: LabelModel | None = None,
         progress: Progress | None = None,
     ) -> None:
         self.snapshot = views.snapshot
         self.settings = settings
-        self.has_autoencoder = has_autoencoder
+        self.has_autoencoder = autoencoder is not None
+        self._autoencoder = autoencoder
         self._views = views
         self._models = models
         self._search = search
@@ -146,6 +148,10 @@ class RerankTrainer:
         self.groups = tuple(
             signal.name for signal in ordered(wanted) if signal.is_available(context)
         )
+
+        names = feature_names(self.groups)
+        if repeated := sorted({name for name in names if names.count(name) > 1}):
+            raise ConfigError(f"two signals have a feature {repeated[0]!r}; rename one of them")
 
     def train(self, given: Sequence[Document] = ()) -> TrainedReranker:
         """A reranker, trained on held-out documents and on those `given`."""
@@ -274,7 +280,7 @@ class RerankTrainer:
         return LabelledCandidates.joined(parts)
 
     def _queries(self, documents: Sequence[Document], near: Neighbours | None) -> Queries:
-        return Queries(
+        queries = Queries(
             self._views,
             self._models,
             documents,
@@ -283,6 +289,10 @@ class RerankTrainer:
             neighbours=near,
             store_terms=near is None,
         )
+        if self._autoencoder is not None:
+            # The one that has not seen the held-out documents, whatever is trained meanwhile.
+            queries.pin(self._autoencoder)
+        return queries
 
     def _labelled(
         self, queries: Queries, knowledge: Knowledge, gold: csr_matrix[Any]

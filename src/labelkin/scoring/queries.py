@@ -16,7 +16,7 @@ from labelkin.scoring.mention_search import MentionSearch, TextMatches
 from labelkin.scoring.mentions import Mentions
 from labelkin.scoring.policy import LabelPolicy, policy_for
 from labelkin.scoring.suggestion import Naming
-from labelkin.store.models import Loaded, Models
+from labelkin.store.models import Loaded, Model, Models
 from labelkin.store.snapshot import Snapshot, Views
 
 
@@ -54,6 +54,10 @@ class Queries(Texts):
     def model(self, kind: type[Loaded]) -> Loaded:
         """A model of the collection; always the same one, even if it is trained again."""
         return self._pinned.get(kind.folder_name, lambda: self.models.get(kind))
+
+    def pin(self, model: Model) -> None:
+        """Use this model, whatever is trained meanwhile."""
+        self._pinned.put(model.folder_name, model)
 
     def neighbours(self, k: int) -> Neighbours:
         """The `k` nearest documents of each; a smaller `k` later costs nothing."""

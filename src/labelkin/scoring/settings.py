@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from labelkin.exceptions import ConfigError
 from labelkin.neighbours.neighbours import Distance
 from labelkin.scoring.cut import CountScheme
 from labelkin.scoring.votes import Weighting
@@ -137,8 +138,8 @@ class Settings:
         threshold: float | None = None,
         accept: float | None = None,
         review: float | None = None,
-        include: tuple[str, ...] | None = None,
-        exclude: tuple[str, ...] | None = None,
+        include: Iterable[str] | None = None,
+        exclude: Iterable[str] | None = None,
     ) -> Settings:
         """The settings with other values where an argument is not None.
 
@@ -151,8 +152,8 @@ class Settings:
         given: dict[str, Any] = {key: value for key, value in voting.items() if value is not None}
         settings = replace(
             self,
-            include=self.include if include is None else include,
-            exclude=self.exclude if exclude is None else exclude,
+            include=self.include if include is None else _listed("include", include),
+            exclude=self.exclude if exclude is None else _listed("exclude", exclude),
             limit=self.limit if limit is None else limit,
             knn=replace(self.knn, **given),
             label_ae=replace(self.label_ae, **given),
@@ -167,6 +168,12 @@ class Settings:
         if threshold is not None:
             settings = settings.implementation.with_threshold(settings, threshold)
         return settings
+
+
+def _listed(name: str, entries: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(entries, str):
+        raise ConfigError(f"{name} is {entries!r}; give a list of concepts, notations or schemes")
+    return tuple(entries)
 
 
 def _count(scheme: Literal["mean", "weighted", "none"]) -> CountScheme | None:

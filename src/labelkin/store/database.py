@@ -33,6 +33,8 @@ logger = logging.getLogger(__name__)
 DATABASE_NAME = "documents.sqlite"
 WRITER_PATIENCE_SECONDS = 10.0
 _LITTLE_SPACE = 1 << 20
+# A log of more bytes is folded into the file and cut when the next writer starts it again.
+LONG_LOG = 4 << 20
 # SQLite's small default is enough for readers.
 _WRITER_CACHE = "PRAGMA cache_size = -32000"
 
@@ -131,6 +133,7 @@ class Database:
         self._is_closed = False
         self._is_writable = os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
         self.read_only = read_only or not self._is_writable
+        self._identity = self._file_identity()
         with self.errors_explained():
             self._own()
 
@@ -186,6 +189,11 @@ class Database:
         """A new connection and, for an immutable file, the state it was opened in."""
         if self._is_closed:
             raise CollectionError(f"{self.path.parent}: the collection is closed")
+        if self._identity != self._file_identity():
+            raise CollectionDamagedError(
+                f"{self.path}: the file was replaced while the collection was open; "
+                "close the collection and open it again"
+            )
         if self._is_writable:
             return self._open("mode=ro" if self.read_only else "mode=rw"), None
         with suppress(sqlite3.OperationalError):
@@ -195,6 +203,13 @@ class Database:
             return self._open("mode=rw", self._copied(log)), None
         state = self._file_state()
         return self._open("mode=ro&immutable=1"), state
+
+    def _file_identity(self) -> tuple[int, int] | None:
+        try:
+            status = self.path.stat()
+        except OSError:
+            return None
+        return status.st_dev, status.st_ino
 
     def _file_state(self) -> tuple[int, int]:
         status = self.path.stat()
@@ -211,6 +226,7 @@ class Database:
         )
         try:
             connection.execute("PRAGMA synchronous = FULL")
+            connection.execute(f"PRAGMA journal_size_limit = {LONG_LOG}")
             connection.execute("SELECT 1 FROM sqlite_master").fetchone()
         except BaseException:
             connection.close()
@@ -229,6 +245,17 @@ class Database:
                 shutil.copyfile(self.path, copy)
                 shutil.copyfile(log, copy.with_name(log.name))
             return Path(self._copy.name) / self.path.name
+
+    def log_bytes(self) -> int:
+        """The size of the write-ahead log."""
+        try:
+            return self.path.with_name(f"{self.path.name}-wal").stat().st_size
+        except OSError:
+            return 0
+
+    def checkpoint(self) -> None:
+        """Copy the log into the file, as far as readers of older states allow."""
+        self.query("PRAGMA wal_checkpoint(PASSIVE)")
 
     def refuse(self) -> None:
         """Let no one open a connection any more; `close` follows."""
@@ -257,6 +284,11 @@ class Database:
         try:
             with self.errors_explained():
                 own = self._own()
+                if self._identity != self._file_identity():
+                    raise CollectionDamagedError(
+                        f"{self.path}: the file was replaced while the collection was open; "
+                        "close the collection and open it again"
+                    )
                 with own.lock:
                     if not own.writes:
                         own.connection.execute(_WRITER_CACHE)

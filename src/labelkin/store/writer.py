@@ -138,10 +138,11 @@ class _Batch:
         for item in items:
             if not item.id.strip():
                 raise InputError("a document without an id cannot be stored")
-            earlier = latest.pop(item.id, None)
+            identifier = storable(item.id)
+            earlier = latest.pop(identifier, None)
             if isinstance(earlier, Document) and isinstance(item, Document) and earlier != item:
                 self._report.replaced += 1
-            latest[item.id] = item
+            latest[identifier] = item
         with self._collection.database.transaction() as connection:
             before = self._collection.generation()
             if any(isinstance(item, Document) for item in latest.values()):
@@ -149,8 +150,8 @@ class _Batch:
             stored = _stored(connection, latest)
             added: list[Values] = []
             dropped: list[int] = []
-            for item in latest.values():
-                row, checksum = stored.get(item.id, (None, None))
+            for identifier, item in latest.items():
+                row, checksum = stored.get(identifier, (None, None))
                 if isinstance(item, Document):
                     values = self._values(item)
                     if checksum == values[-1]:
@@ -162,7 +163,7 @@ class _Batch:
                 elif row is not None:
                     self._report.removed += 1
                     if removed is not None:
-                        removed.add(item.id)
+                        removed.add(identifier)
                 if row is not None:
                     dropped.append(row)
             if added or dropped or self._new_concepts:
