@@ -250,7 +250,7 @@ def test_warming_up(trained: Indexer, new_document: Document) -> None:
     assert trained.warm_up() == [trained.config.suggest.method]
     names = trained.usable_methods()
     assert trained.warm_up(names) == names
-    made = {key[0] if isinstance(key, tuple) else key for key in trained.runtime.views().made()}
+    made = {key[0] if isinstance(key, tuple) else key for key in trained.runtime.views().used()}
     assert {"search", "decoder"} <= made
     before = trained.runtime.views()
     trained.suggest([new_document])
