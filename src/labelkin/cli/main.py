@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Annotated
 
 import typer
@@ -38,6 +37,4 @@ def _options(
 
 def main() -> None:
     """Entry point of the command."""
-    # OpenMP threads that wait should not occupy a core.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     app()
