@@ -189,11 +189,7 @@ class Database:
         """A new connection and, for an immutable file, the state it was opened in."""
         if self._is_closed:
             raise CollectionError(f"{self.path.parent}: the collection is closed")
-        if self._identity != self._file_identity():
-            raise CollectionDamagedError(
-                f"{self.path}: the file was replaced while the collection was open; "
-                "close the collection and open it again"
-            )
+        self._check_identity()
         if self._is_writable:
             return self._open("mode=ro" if self.read_only else "mode=rw"), None
         with suppress(sqlite3.OperationalError):
@@ -203,6 +199,14 @@ class Database:
             return self._open("mode=rw", self._copied(log)), None
         state = self._file_state()
         return self._open("mode=ro&immutable=1"), state
+
+    def _check_identity(self) -> None:
+        """Refuse a file that has taken the place of the one that was opened."""
+        if self._identity != self._file_identity():
+            raise CollectionDamagedError(
+                f"{self.path}: the file was replaced while the collection was open; "
+                "close the collection and open it again"
+            )
 
     def _file_identity(self) -> tuple[int, int] | None:
         try:
@@ -284,11 +288,7 @@ class Database:
         try:
             with self.errors_explained():
                 own = self._own()
-                if self._identity != self._file_identity():
-                    raise CollectionDamagedError(
-                        f"{self.path}: the file was replaced while the collection was open; "
-                        "close the collection and open it again"
-                    )
+                self._check_identity()
                 with own.lock:
                     if not own.writes:
                         own.connection.execute(_WRITER_CACHE)
