@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -80,3 +81,23 @@ def test_documents_can_be_added_and_trained_on(kept: tuple[Path, dict]) -> None:
         # The autoencoder of 0.1 does not record which documents it has not seen.
         report = indexer.train_reranker(settings=settings)
         assert "autoencoder" not in report.info.groups
+
+
+def test_texts_are_recognised(kept: tuple[Path, dict], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Version 0.1 stored no checksums of texts: they are computed, and stored when possible."""
+    path, _ = kept
+    with monkeypatch.context() as patch:
+        # As if the folder could not be written to.
+        patch.setattr("labelkin.store.collection.Collection.upgrade", lambda self: None)
+        with Indexer.open(path) as indexer:
+            documents = list(indexer.documents())
+            copies = [replace(document, id=f"copy of {document.id}") for document in documents]
+            known = indexer.snapshot().known_rows(copies)
+            assert all(known)
+    with Indexer.open(path) as indexer:
+        assert list(indexer.documents()) == documents
+        assert indexer.snapshot().known_rows(copies) == known
+        missing = "SELECT count(*) FROM documents WHERE text_checksum IS NULL"
+        assert indexer.collection.database.query(missing) == [(0,)]
+        assert indexer.add(copies[:1]).added == 1
+        assert indexer.add(documents).unchanged == len(documents)

@@ -276,14 +276,21 @@ class Indexer(Closing):
         representation: str | None = None,
         neighbours: Neighbours | None = None,
         store_terms: bool = False,
+        without_copies: bool = False,
     ) -> Queries:
         """Documents as methods take them, with at least `k` neighbours found.
 
-        `neighbours` are those found before, for the same documents.
+        `neighbours` are those found before, for the same documents. A document
+        is never its own neighbour; `without_copies`, neither is any with the
+        same text.
         """
         needs_index = k > 0 and neighbours is None
         queries = self._unsearched(
-            documents, representation, needs_index=needs_index, store_terms=store_terms
+            documents,
+            representation,
+            needs_index=needs_index,
+            store_terms=store_terms,
+            without_copies=without_copies,
         )
         if neighbours is not None:
             return queries.with_neighbours(neighbours)
@@ -298,6 +305,7 @@ class Indexer(Closing):
         *,
         needs_index: bool,
         store_terms: bool = False,
+        without_copies: bool = False,
     ) -> Queries:
         """Documents as queries on the present state, whose neighbours are found when needed."""
         views = self.runtime.views(representation, needs_index=needs_index)
@@ -308,6 +316,7 @@ class Indexer(Closing):
             self.runtime.indexes.context.cache,
             self.runtime.indexes.search(views, representation) if needs_index else None,
             store_terms=store_terms,
+            without_copies=without_copies,
         )
 
     def suggest(
@@ -547,11 +556,16 @@ class Indexer(Closing):
         """What would be suggested for documents that have labels, beside those labels.
 
         Pass it to `labelkin.evaluate.evaluate` for the values of measures. A
-        document that is in the collection is searched leave-one-out.
+        document that is in the collection, by its id or its text, is searched
+        leave-one-out.
         """
         chosen = settings or Settings.from_config(self.config)
         (evaluation,) = self.compare(documents, [chosen], representation=representation)
         return evaluation
+
+    def known(self, documents: Sequence[Document]) -> list[bool]:
+        """Whether each document is in the collection, by its id or exactly its text."""
+        return [bool(rows) for rows in self.snapshot().known_rows(documents)]
 
     def compare(
         self,
@@ -566,7 +580,7 @@ class Indexer(Closing):
         k = max((one.k for one in settings), default=0)
 
         def work() -> list[Evaluation]:
-            queries = self.queries(documents, k, representation=representation)
+            queries = self.queries(documents, k, representation=representation, without_copies=True)
             gold = gold_evaluation(documents, queries.snapshot)
             evaluations = []
             for one in settings:
@@ -603,7 +617,11 @@ class Indexer(Closing):
 
         def work() -> list[Trial]:
             queries = self._unsearched(
-                documents, representation, needs_index=settings.k > 0, store_terms=True
+                documents,
+                representation,
+                needs_index=settings.k > 0,
+                store_terms=True,
+                without_copies=True,
             )
             return tune(queries, settings, measure, progress)
 
@@ -622,7 +640,9 @@ class Indexer(Closing):
 
         gold = gold_matrix(documents, self.vocabulary)
         for name in names:
-            queries = self.queries(documents, max(ks), representation=name, store_terms=True)
+            queries = self.queries(
+                documents, max(ks), representation=name, store_terms=True, without_copies=True
+            )
             yield from compare_ks(name, queries, gold, measures, ks)
 
     def release(self, representation: str) -> None:

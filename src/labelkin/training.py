@@ -343,7 +343,7 @@ def train_label_ae(
         settings = origin.shaped(settings)
     dropped = snapshot.tombstones()
     if held_out is not None:
-        dropped = np.union1d(dropped, held_out.held_out)
+        dropped = np.union1d(dropped, held_out.unseen)
     label_sets = snapshot.label_sets()
     data = make_training_data(
         label_sets,

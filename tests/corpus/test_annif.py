@@ -16,7 +16,7 @@ def test_tsv(write: Write, caplog: pytest.LogCaptureFixture) -> None:
     first, second = corpus.documents()
     assert (first.title, first.body) == ("Title", "Body")
     assert first.labels == ("http://e.org/1", "http://e.org/2")
-    assert first.metadata == {"line": 1}
+    assert first.metadata == {}
     assert (second.title, second.body, second.labels) == ("", "Plain", ("u:3",))
     assert corpus.report.skipped == 1
     assert "line 2: no tab" in caplog.messages[0]

@@ -56,5 +56,5 @@ def test_annif(write: Write) -> None:
     assert (first.id, first.title, first.body) == ("77", "Title", "Long text")
     assert first.metadata == {"year": 2001}
     assert first.labels == ("http://e.org/1",)
-    assert second.id.startswith("c:2-")
+    assert second.id.startswith("text-")
     assert corpus.report.skipped == 1

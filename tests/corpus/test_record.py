@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labelkin.corpus.record import RecordError, document_from_record, generated_id, lift_title
+from labelkin.corpus.record import RecordError, document_from_record, lift_title
 
 JSON_VALUE = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -80,6 +80,11 @@ def test_labels_in_one_cell() -> None:
     [
         ({"title": "x"}, "no id"),
         ({"id": " ", "title": "x"}, "no id"),
+        ({"id": "a\nb", "title": "x"}, "the id 'a.nb' has a line break, tab or other control"),
+        ({"id": "a\tb", "title": "x"}, "has a line break, tab or other control"),
+        ({"id": "a\x00", "title": "x"}, "has a line break, tab or other control"),
+        ({"id": "a\ud800", "title": "x"}, "has a line break, tab or other control"),
+        ({"id": "a\u2028b", "title": "x"}, "has a line break, tab or other control"),
         ({"id": ["a"], "title": "x"}, "the id is a list"),
         ({"id": "1"}, "no text"),
         ({"id": "1", "title": " ", "abstract": None}, "no text"),
@@ -104,10 +109,43 @@ def test_repaired_labels_and_languages_are_reported() -> None:
     assert [note.split(" ")[0] for note in notes] == ["control", "'Klingonish'"]
 
 
-def test_generated_ids_are_stable_and_differ_between_files() -> None:
-    assert generated_id("a", 3, "text") == generated_id("a", 3, "text")
-    assert generated_id("a", 3, "text") != generated_id("a", 3, "other text")
-    assert generated_id("a", 3, "text").startswith("a:3-")
+@pytest.mark.parametrize("identifier", ["a  b", " a", "a ", "a\u00a0b", "ä", "a\u0308", "\u202ea"])
+def test_ids_are_kept_as_they_are(identifier: str) -> None:
+    assert document_from_record({"id": identifier, "title": "x"}).id == identifier
+
+
+@pytest.mark.parametrize("text", ["a\x00b", "a\ud800b"])
+@pytest.mark.parametrize("key", ["title", "abstract", "note"])
+def test_nuls_and_lone_surrogates_are_reported(key: str, text: str) -> None:
+    notes: list[str] = []
+    document_from_record({"id": "1", "title": "x", key: text}, note=notes.append)
+    assert notes == [f'NUL characters or lone surrogates in "{key}" were replaced by spaces']
+
+
+def test_a_form_feed_is_not_worth_a_report() -> None:
+    notes: list[str] = []
+    document = document_from_record({"id": "1", "title": "page\x0cbreak"}, note=notes.append)
+    assert (document.title, notes) == ("page break", [])
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"labels": ["b", {"id": "a", "name": "A", "major": True}], "major_labels": []},
+        {"labels": ["b", "a"], "major_labels": ["a"]},
+        {"labels": "b|a", "major_labels": "a"},
+    ],
+)
+def test_major_labels(record: Any) -> None:
+    document = document_from_record({"id": "1", "title": "x", **record})
+    assert (document.labels, document.major_labels) == (("b", "a"), ("a",))
+
+
+def test_a_major_label_that_is_no_label_is_reported() -> None:
+    notes: list[str] = []
+    record = {"id": "1", "title": "x", "labels": ["b"], "major_labels": ["a", "b"]}
+    assert document_from_record(record, note=notes.append).major_labels == ("b",)
+    assert notes == ["the major label 'a' is not among the labels and was ignored"]
 
 
 def test_lift_title() -> None:

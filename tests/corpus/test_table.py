@@ -55,7 +55,7 @@ def test_annif_csv(write: Write) -> None:
     assert first.labels == ("http://e.org/1", "http://e.org/2")
     assert (first.title, first.body) == ("T", "body")
     assert second.labels == ("One", "Two")
-    assert first.id.startswith("c:2-")
+    assert first.id.startswith("text-")
 
 
 def test_quote_that_is_never_closed(write: Write, caplog: pytest.LogCaptureFixture) -> None:

@@ -45,7 +45,7 @@ def test_flat_equals_brute_force(metric: str) -> None:
     queries = rng.normal(size=(40, 24)).astype(np.float16)
     empty = VectorSearcher(DenseSection.model_validate({"metric": metric}))
     searcher = empty.updated(vectors, np.ones(500, dtype=bool))
-    places, scores = searcher.nearest(queries.astype(np.float32), 20, np.full(40, -1))
+    places, scores = searcher.nearest(queries.astype(np.float32), 20)
     expected, values = brute_force(vectors, queries, metric)
     best = np.take_along_axis(values, expected[:, :20], axis=1)
     # Equal up to rounding: what is found is as near as what should be.
@@ -74,9 +74,7 @@ def test_approximate_indexes_are_near_and_follow_changes(
     expected, _ = brute_force(vectors, vectors[:50], metric)
     wanted = [[place for place in line if alive[place]][:10] for line in expected]
     for one in (searcher, VectorSearcher(settings, tmp_path)):
-        places, _ = one.updated(vectors, alive).nearest(
-            vectors[:50].astype(np.float32), 10, np.full(50, -1)
-        )
+        places, _ = one.updated(vectors, alive).nearest(vectors[:50].astype(np.float32), 10)
         assert alive[places].all()
         shared = [len({*found} & {*line}) for found, line in zip(places, wanted, strict=True)]
         assert np.mean(shared) > 9
@@ -97,7 +95,7 @@ def test_an_index_that_grows_until_it_is_worth_approximating(
         searcher.save()
         again = VectorSearcher(settings, tmp_path).updated(vectors[:end], alive)
         for one in (searcher, again):
-            places, _ = one.nearest(vectors[:2].astype(np.float32), 3, np.full(2, -1))
+            places, _ = one.nearest(vectors[:2].astype(np.float32), 3)
             assert places[:, 0].tolist() == [0, 1]
             assert alive[places].all()
 
@@ -113,7 +111,7 @@ def test_a_kept_index_of_another_kind_is_not_taken(
     (tmp_path / "ivf-sq8-l2.faiss").rename(tmp_path / "hnsw-l2.faiss")
     hnsw = VectorSearcher(DenseSection.model_validate({"index": "hnsw"}), tmp_path)
     hnsw = hnsw.updated(vectors, alive)
-    places, _ = hnsw.nearest(vectors[:1].astype(np.float32), 3, np.full(1, -1))
+    places, _ = hnsw.nearest(vectors[:1].astype(np.float32), 3)
     assert places[0, 0] == 0
 
 
@@ -136,11 +134,11 @@ def test_many_removed_vectors_hide_nothing() -> None:
     alive = np.ones(2000, dtype=bool)
     searcher = VectorSearcher(DenseSection()).updated(vectors, alive)
     query = vectors[:1].astype(np.float32)
-    nearest, _ = searcher.nearest(query, 900, np.full(1, -1))
+    nearest, _ = searcher.nearest(query, 900)
     alive = alive.copy()
     alive[nearest[0, :890]] = False
     fewer = searcher.updated(vectors, alive)
-    assert fewer.nearest(query, 10, np.full(1, -1))[0].tolist() == nearest[:, 890:].tolist()
+    assert fewer.nearest(query, 10)[0].tolist() == nearest[:, 890:].tolist()
 
 
 @pytest.mark.parametrize("unindexed", [5000, 10])
@@ -153,13 +151,13 @@ def test_a_searcher_does_not_change_when_it_is_updated(
     vectors = np.random.default_rng(9).normal(size=(400, 8)).astype(np.float16)
     settings = DenseSection.model_validate({"index": index})
     before = VectorSearcher(settings).updated(vectors[:300], np.ones(300, dtype=bool))
-    queries, nobody = vectors[:20].astype(np.float32), np.full(20, -1)
-    expected = before.nearest(queries, 10, nobody)
+    queries = vectors[:20].astype(np.float32)
+    expected = before.nearest(queries, 10)
     alive = np.ones(400, dtype=bool)
     alive[expected[0][:, :3].ravel()] = False
     after = before.updated(vectors, alive)
-    assert alive[after.nearest(queries, 10, nobody)[0]].all()
-    for found, wanted in zip(before.nearest(queries, 10, nobody), expected, strict=True):
+    assert alive[after.nearest(queries, 10)[0]].all()
+    for found, wanted in zip(before.nearest(queries, 10), expected, strict=True):
         assert np.array_equal(found, wanted)
 
 

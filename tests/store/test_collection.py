@@ -122,7 +122,7 @@ def test_unresolved_labels_are_counted_and_kept_as_text(indexer: Indexer) -> Non
     )
     assert report.unresolved == {"Wheat": 1, "W (Wheat)": 1, "http://e.org/9": 1}
     assert report.ambiguous == {"Dark Loaf": 1}
-    assert labels_of(indexer, "a") == ("V1", "Wheat", "Dark Loaf")
+    assert labels_of(indexer, "a") == ("Wheat", "Dark Loaf", "V1")
     assert indexer.info().documents_with_unresolved_labels == 2
     assert len(indexer.vocabulary) == 5
 

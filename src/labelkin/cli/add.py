@@ -75,7 +75,7 @@ def add(
     else:
         read = corpus.report
         print_message(
-            f"Read {counted(read.read, 'document')}, skipped {read.skipped:,}, "
+            f"Read {counted(read.read, 'record')}, skipped {read.skipped:,}, "
             f"{read.without_labels:,} without labels."
         )
         print_added(report, total, indexer.config.documents.max_characters)
@@ -88,6 +88,7 @@ def print_added(report: AddReport, total: int, max_characters: int) -> None:
     for count, what in (
         (report.replaced, "replaced"),
         (report.unchanged, "unchanged"),
+        (report.duplicates, "duplicate" if report.duplicates == 1 else "duplicates"),
         (report.removed, "removed"),
     ):
         if count:
@@ -95,6 +96,9 @@ def print_added(report: AddReport, total: int, max_characters: int) -> None:
     print_message(
         f"{', '.join(counts)} in {seconds_text(report.seconds)}; {total:,} in the collection."
     )
+    if report.duplicates:
+        ids = ", ".join(report.duplicate_ids[:3]) + (", …" if report.duplicates > 3 else "")
+        print_message(f"Where records have the same id, the last one counts: {ids}")
     if report.cut:
         ids = ", ".join(report.cut[:3]) + (", …" if len(report.cut) > 3 else "")
         were = "was" if len(report.cut) == 1 else "were"

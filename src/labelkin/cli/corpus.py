@@ -123,7 +123,7 @@ def _readable(corpus: Corpus, output: Path) -> Iterator[Document]:
     """The documents of a corpus; raises if none could be read, so that no output is replaced."""
     yield from corpus.documents()
     report = corpus.report
-    if not report.read and (report.files_refused or report.files_damaged or report.skipped):
+    if not report.documents and (report.files_refused or report.files_damaged or report.skipped):
         raise InputError(f"no document could be read; {output} was not changed")
 
 

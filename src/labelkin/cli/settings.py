@@ -101,10 +101,13 @@ def print_known_documents(
     indexer: Indexer, documents: Sequence[Document], settings: Sequence[Settings]
 ) -> None:
     """Print how many of the documents to evaluate on are in the collection itself."""
-    known = len(indexer.collection.rows_of([document.id for document in documents]))
+    known = sum(indexer.known(documents))
+    by_id = len(indexer.collection.rows_of([document.id for document in documents]))
     if known:
+        by_text = f" ({known - by_id:,} under another id)" if known > by_id else ""
         print_message(
-            f"{counted(known, 'document')} in the collection itself, searched leave-one-out."
+            f"{counted(known, 'document')} in the collection itself{by_text}, "
+            "searched leave-one-out."
         )
         if any(one.implementation.required_models() for one in settings):
             print_message(

@@ -142,7 +142,7 @@ def train(
 def _read_given(
     indexer: Indexer, files: Sequence[Path], format: str | None = None
 ) -> list[Document]:
-    """The documents with labels in `files` that are not in the collection.
+    """The documents with labels in `files` that are not in the collection, by id or text.
 
     Those that are in it are part of the statistics that they should check.
     """
@@ -153,13 +153,13 @@ def _read_given(
     if not files:
         return []
     documents = [d for d in read_corpus(*files, format=format).documents() if d.labels]
-    known = indexer.collection.rows_of([document.id for document in documents])
-    if known and is_first_process():
+    known = indexer.known(documents)
+    if any(known) and is_first_process():
         print_message(
-            f"Skipping {counted(len(known), 'document')} to tune on: in the collection itself, "
-            "so its statistics know the headings."
+            f"Skipping {counted(sum(known), 'document')} to tune on: in the collection itself "
+            "by id or text, so its statistics know the headings."
         )
-    new = [document for document in documents if document.id not in known]
+    new = [document for document, is_known in zip(documents, known, strict=True) if not is_known]
     if not new:
         raise InputError("no document to tune on: none has labels and is not in the collection")
     return new

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from labelkin.corpus.document import Document
 from labelkin.corpus.intake import Intake
-from labelkin.corpus.record import generated_id, lift_title
+from labelkin.corpus.record import ID_KEYS, lift_title
 from labelkin.corpus.source import Source, decode, printable
 
 # Annif's published corpora separate title and abstract with this mark.
@@ -32,9 +32,8 @@ def read_annif_tsv(source: Source, intake: Intake) -> Iterator[Document]:
             "title": title if mark else "",
             "text": body if mark else text,
             "subjects": _SUBJECT.findall(uris),
-            "metadata": {"line": number},
         }
-        yield from intake.take(record, where, generated_id(source.stem, number, text))
+        yield from intake.take(record, where, needs_id=False)
 
 
 def read_annif_folder(folder: Path, intake: Intake) -> Iterator[Document]:
@@ -57,8 +56,11 @@ def read_annif_folder(folder: Path, intake: Intake) -> Iterator[Document]:
         if path.suffix == ".json":
             records = intake.parse(text, name)
         for record in records:
-            lifted = lift_title(record) if isinstance(record, dict) else record
-            yield from intake.take(lifted, name, Path(name).stem)
+            if isinstance(record, dict):
+                record = lift_title(record)
+                if not any(record.get(key) for key in ID_KEYS):
+                    record = {**record, "document_id": path.stem}
+            yield from intake.take(record, name)
 
 
 def _read(path: Path, intake: Intake) -> str:

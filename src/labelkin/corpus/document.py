@@ -14,7 +14,8 @@ class Document:
     `labels` holds them as the source wrote them (ids, URIs or names); a
     vocabulary resolves them. `label_names` maps a label to the name that the
     source gives beside it, so that an id missing from the vocabulary can still
-    be resolved by name.
+    be resolved by name. `major_labels` are those of the labels that the source
+    marks as the document's main topics.
     """
 
     id: str
@@ -25,6 +26,7 @@ class Document:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     labels: tuple[str, ...] = ()
     label_names: Mapping[str, str] = field(default_factory=dict)
+    major_labels: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from labelkin.corpus.document import Document
 from labelkin.corpus.record import RecordError, document_from_record
 from labelkin.corpus.report import ReadReport
+from labelkin.corpus.text import text_checksum
 
 
 def parse_json(text: str) -> Any:
@@ -27,28 +29,40 @@ class Intake:
     """Turns the records of one source into documents.
 
     A record that cannot become a document is skipped and reported.
-    `label_separator` separates the labels in one cell of a table.
+    `label_separator` separates the labels in one cell of a table. A record
+    without an id gets one from its text, so that it has the same id in every
+    file and on every line; the same text again in one source is numbered.
     """
 
     source_name: str
     report: ReadReport
     label_separator: str = "|"
+    _texts: set[int] = field(default_factory=set)
+    _repeats: Counter[int] = field(default_factory=Counter)
 
-    def take(
-        self, record: object, where: str, fallback_id: str | None = None
-    ) -> Iterator[Document]:
+    def take(self, record: object, where: str, *, needs_id: bool = True) -> Iterator[Document]:
         """Yield the document that `record` describes, or nothing if it is skipped."""
         try:
             document = document_from_record(
                 record,
-                fallback_id=fallback_id,
+                needs_id=needs_id,
                 label_separator=self.label_separator,
                 note=lambda message: self.report.note(self.source_name, where, message),
             )
         except RecordError as error:
             self.report.skip(self.source_name, where, str(error))
         else:
-            yield document
+            yield document if document.id else replace(document, id=self._text_id(document))
+
+    def _text_id(self, document: Document) -> str:
+        """An id made from the text, with a number if the text has occurred before."""
+        checksum = text_checksum(document.text)
+        identifier = f"text-{checksum & 0xFFFF_FFFF_FFFF_FFFF:016x}"
+        if checksum not in self._texts:
+            self._texts.add(checksum)
+            return identifier
+        self._repeats[checksum] += 1
+        return f"{identifier}-{self._repeats[checksum] + 1}"
 
     def take_json(self, text: str, where: str) -> Iterator[Document]:
         """Like `take`, for a record that is still JSON text."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from labelkin.corpus.document import Document
 from labelkin.corpus.intake import Intake
-from labelkin.corpus.record import generated_id, lift_title
+from labelkin.corpus.record import lift_title
 from labelkin.corpus.source import Source
 
 
@@ -23,7 +23,6 @@ def read_annif_jsonl(source: Source, intake: Intake) -> Iterator[Document]:
         where = f"line {number}"
         for record in intake.parse(line, where) if line.strip() else ():
             if isinstance(record, dict):
-                fallback = generated_id(source.stem, number, str(record.get("text")))
-                yield from intake.take(lift_title(record), where, fallback)
+                yield from intake.take(lift_title(record), where, needs_id=False)
             else:
                 yield from intake.take(record, where)

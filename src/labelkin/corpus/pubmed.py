@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from labelkin.corpus.document import Deletion, Document
 from labelkin.corpus.intake import Intake
 from labelkin.corpus.language import normalise_language
-from labelkin.corpus.record import RecordError
+from labelkin.corpus.record import RecordError, checked_id
 from labelkin.corpus.source import Source
-from labelkin.corpus.text import clean_label, clean_text
+from labelkin.corpus.text import clean_label, clean_text, is_valid_id
 from labelkin.corpus.xml import stream_elements
 
 if TYPE_CHECKING:
@@ -29,11 +29,11 @@ def read_pubmed(source: Source, intake: Intake) -> Iterator[Document | Deletion]
     for element in stream_elements(source, "MedlineCitation", "DeleteCitation", "BookDocument"):
         if element.tag == "DeleteCitation":
             for node in element.iterfind("PMID"):
-                if pmid := clean_label(node.text or ""):
+                if is_valid_id(pmid := (node.text or "").strip()):
                     yield Deletion(pmid)
                 else:
                     where = f"DeleteCitation (line {node.sourceline})"
-                    intake.report.skip(source.name, where, "no PMID")
+                    intake.report.skip(source.name, where, "no usable PMID")
             continue
         try:
             yield _document(element)
@@ -45,9 +45,10 @@ def read_pubmed(source: Source, intake: Intake) -> Iterator[Document | Deletion]
 def _document(citation: _Element) -> Document:
     if citation.tag == "BookDocument":
         raise RecordError("a book record, not an article")
-    pmid = clean_label(citation.findtext("PMID") or "")
+    pmid = (citation.findtext("PMID") or "").strip()
     if not pmid:
         raise RecordError("no PMID")
+    checked_id(pmid)
     article = citation.find("Article")
     if article is None:
         raise RecordError("no Article element")
@@ -71,8 +72,9 @@ def _document(citation: _Element) -> Document:
         body=body,
         language=language,
         metadata=_metadata(citation, article, written_in, headings),
-        labels=tuple(dict.fromkeys(heading["ui"] or heading["name"] for heading in headings)),
+        labels=_labels(headings),
         label_names={heading["ui"]: heading["name"] for heading in headings if heading["ui"]},
+        major_labels=_labels([heading for heading in headings if _is_major(heading)]),
     )
 
 
@@ -103,6 +105,15 @@ def _heading(node: _Element) -> dict[str, Any]:
     heading = _mesh_name(descriptor)
     qualifiers = [_mesh_name(qualifier) for qualifier in node.iterfind("QualifierName")]
     return {**heading, "qualifiers": qualifiers} if qualifiers else heading
+
+
+def _labels(headings: list[dict[str, Any]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(heading["ui"] or heading["name"] for heading in headings))
+
+
+def _is_major(heading: dict[str, Any]) -> bool:
+    """Whether the heading is a main topic, alone or with one of its qualifiers."""
+    return bool(heading["major"]) or any(one["major"] for one in heading.get("qualifiers", ()))
 
 
 def _mesh_name(element: _Element) -> dict[str, Any]:

@@ -7,19 +7,25 @@ uses `abstractText` and `meshMajor`, Annif `text` and `subjects`, others
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from labelkin.corpus.document import Document
 from labelkin.corpus.language import normalise_language
-from labelkin.corpus.text import clean_label, clean_text, has_control_characters
+from labelkin.corpus.text import (
+    clean_label,
+    clean_text,
+    has_control_characters,
+    is_broken,
+    is_valid_id,
+)
 
 ID_KEYS = ("id", "document_id", "pmid")
 TITLE_KEYS = ("title",)
 BODY_KEYS = ("abstract", "abstractText", "body", "text")
 LABEL_KEYS = ("labels", "subjects", "meshMajor", "headings", "decsCodes")
 LANGUAGE_KEYS = ("language", "lang")
+MAJOR_KEY = "major_labels"
 _DEEPEST_METADATA = 50
 _LABEL_ID_KEYS = ("id", "uri", "ui")
 _LABEL_NAME_KEYS = ("name", "label")
@@ -36,26 +42,18 @@ class RecordError(ValueError):
     """A record that cannot become a document; the message says why."""
 
 
-def generated_id(stem: str, line: int, text: str) -> str:
-    """An id for a record of a format that has none.
-
-    The line number lets a person find the record; the checksum of its text
-    distinguishes files of the same name. Reading a file again gives the same ids.
-    """
-    checksum = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8]
-    return clean_label(f"{stem}:{line}-{checksum}")
-
-
 def document_from_record(
     record: object,
     *,
-    fallback_id: str | None = None,
+    needs_id: bool = True,
     label_separator: str = "|",
     note: Note = _ignore,
 ) -> Document:
-    """The document that `record` describes; RecordError if it has no id or no text.
+    """The document that `record` describes; RecordError if it has no text or no usable id.
 
-    `note` is called with a message for each value that had to be repaired.
+    An id is kept as it is or refused. Without `needs_id`, a record without an
+    id gives a document with an empty one. `note` is called with a message for
+    each value that had to be repaired.
 
     Unknown keys are kept as metadata. The first of several texts (`abstract`,
     `body`, `text`) is the body; the others and the members of `fields` are
@@ -64,13 +62,15 @@ def document_from_record(
     if not isinstance(record, dict):
         raise RecordError(f"{_kind(record)} where a record was expected")
     rest: dict[str, Any] = dict(record)
-    identifier = _identifier(_take(rest, ID_KEYS), fallback_id)
-    title = _text(_take(rest, TITLE_KEYS), "title")
-    texts = {key: _text(rest.pop(key), key) for key in BODY_KEYS if key in rest}
+    identifier = _identifier(_take(rest, ID_KEYS), needs_id=needs_id)
+    title = _text(_take(rest, TITLE_KEYS), "title", note)
+    texts = {key: _text(rest.pop(key), key, note) for key in BODY_KEYS if key in rest}
     body_key = next((key for key, text in texts.items() if text), None)
     fields = {key: text for key, text in texts.items() if text and key != body_key}
-    fields.update(_text_fields(rest.pop("fields", None)))
-    labels, names = labels_of(_take(rest, LABEL_KEYS), label_separator, note)
+    fields.update(_text_fields(rest.pop("fields", None), note))
+    given = _take(rest, LABEL_KEYS)
+    labels, names = labels_of(given, label_separator, note)
+    major = _marked(given) | set(labels_of(rest.pop(MAJOR_KEY, None), label_separator, note)[0])
     names.update(_label_names(rest.pop("label_names", None)))
     body = texts[body_key] if body_key else ""
     if not (title or body or fields):
@@ -81,9 +81,10 @@ def document_from_record(
         body=body,
         fields=fields,
         language=_language(_take(rest, LANGUAGE_KEYS), note),
-        metadata=_metadata(rest),
+        metadata=_metadata(rest, note),
         labels=labels,
         label_names={label: names[label] for label in labels if label in names},
+        major_labels=_major(labels, major, note),
     )
 
 
@@ -125,6 +126,22 @@ def _label(item: object, note: Note) -> tuple[str, str]:
     return _one_label(item, note), ""
 
 
+def _marked(value: object) -> set[str]:
+    """The labels that are objects with `"major": true`."""
+    if not isinstance(value, list):
+        return set()
+    marked = (item for item in value if isinstance(item, Mapping) and item.get("major") is True)
+    return {_label(item, _ignore)[0] for item in marked}
+
+
+def _major(labels: tuple[str, ...], major: set[str], note: Note) -> tuple[str, ...]:
+    """The major labels in the order of all labels."""
+    unknown = sorted(major.difference(labels))
+    if unknown:
+        note(f"the major label {unknown[0]!r} is not among the labels and was ignored")
+    return tuple(label for label in labels if label in major)
+
+
 def _one_label(value: object, note: Note) -> str:
     if value is None:
         return ""
@@ -160,33 +177,42 @@ def _first(mapping: Mapping[str, Any], keys: Sequence[str]) -> object:
     return next((mapping[key] for key in keys if mapping.get(key)), None)
 
 
-def _identifier(value: object, fallback: str | None) -> str:
+def _identifier(value: object, *, needs_id: bool) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if value is not None and not isinstance(value, str):
         raise RecordError(f"the id is {_kind(value)}, not a string or an integer")
-    identifier = clean_label(value or "")
-    if not identifier and fallback:
-        return clean_label(fallback)
-    if not identifier:
-        raise RecordError("no id")
+    identifier = value or ""
+    if not identifier.strip():
+        if needs_id:
+            raise RecordError("no id")
+        return ""
+    return checked_id(identifier)
+
+
+def checked_id(identifier: str) -> str:
+    """`identifier` itself; RecordError if no document can have it."""
+    if not is_valid_id(identifier):
+        raise RecordError(f"the id {identifier!r} has a line break, tab or other control character")
     return identifier
 
 
-def _text(value: object, key: str) -> str:
+def _text(value: object, key: str, note: Note = _ignore) -> str:
     if value is None:
         return ""
     if isinstance(value, str):
+        if is_broken(value):
+            note(f'NUL characters or lone surrogates in "{key}" were replaced by spaces')
         return clean_text(value)
     raise RecordError(f'"{key}" is {_kind(value)}, not a string')
 
 
-def _text_fields(value: object) -> dict[str, str]:
+def _text_fields(value: object, note: Note) -> dict[str, str]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
         raise RecordError(f'"fields" is {_kind(value)}, not an object')
-    texts = {clean_label(str(key)): _text(text, str(key)) for key, text in value.items()}
+    texts = {clean_label(str(key)): _text(text, str(key), note) for key, text in value.items()}
     return {key: text for key, text in texts.items() if key and text}
 
 
@@ -207,7 +233,7 @@ def _language(value: object, note: Note) -> str | None:
     return language
 
 
-def _metadata(rest: dict[str, Any]) -> dict[str, Any]:
+def _metadata(rest: dict[str, Any], note: Note) -> dict[str, Any]:
     nested = rest.pop("metadata", None)
     if nested is not None and not isinstance(nested, Mapping):
         raise RecordError(f'"metadata" is {_kind(nested)}, not an object')
@@ -215,7 +241,7 @@ def _metadata(rest: dict[str, Any]) -> dict[str, Any]:
     if _deeper_than(_DEEPEST_METADATA, merged):
         raise RecordError("metadata nested too deeply")
     return {
-        clean_label(str(key)): clean_text(value) if isinstance(value, str) else value
+        clean_label(str(key)): _text(value, str(key), note) if isinstance(value, str) else value
         for key, value in merged.items()
         if value not in (None, "")
     }

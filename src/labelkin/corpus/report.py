@@ -15,6 +15,7 @@ SHOWN_PROBLEMS = 20
 class ReadReport:
     """Counts of one pass over a corpus; problems are logged as they occur.
 
+    `read` counts all records, also those that were skipped.
     `files_damaged` lists the files that were read in part, `files_refused`
     those that could not be read at all.
     """
@@ -28,8 +29,14 @@ class ReadReport:
     files_refused: list[str] = field(default_factory=list)
     problems: int = 0
 
+    @property
+    def documents(self) -> int:
+        """The records that became documents."""
+        return self.read - self.skipped
+
     def skip(self, source: str, where: str, reason: str) -> None:
         """Count and log a record that cannot be used."""
+        self.read += 1
         self.skipped += 1
         self.note(source, where, f"{reason}; record skipped")
 

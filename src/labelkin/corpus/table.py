@@ -16,8 +16,8 @@ from labelkin.corpus.record import (
     ID_KEYS,
     LABEL_KEYS,
     LANGUAGE_KEYS,
+    MAJOR_KEY,
     TITLE_KEYS,
-    generated_id,
 )
 from labelkin.corpus.source import Source
 from labelkin.exceptions import FormatError
@@ -29,7 +29,16 @@ _FIELD_PREFIX = "field."
 _URIS, _NAMES = "subject_uris", "subject_labels"
 COLUMNS = {
     name.casefold(): name
-    for name in (*ID_KEYS, *TITLE_KEYS, *BODY_KEYS, *LABEL_KEYS, *LANGUAGE_KEYS, _URIS, _NAMES)
+    for name in (
+        *ID_KEYS,
+        *TITLE_KEYS,
+        *BODY_KEYS,
+        *LABEL_KEYS,
+        *LANGUAGE_KEYS,
+        MAJOR_KEY,
+        _URIS,
+        _NAMES,
+    )
 }
 
 Row = tuple[int, list[str]]
@@ -47,7 +56,7 @@ def read_csv(source: Source, intake: Intake) -> Iterator[Document]:
     The intake's separator separates several labels in one cell; Annif's columns
     `subject_uris` (separated by spaces) and `subject_labels` are known too. A
     column `field.NAME` is a further text field, any other column is metadata.
-    Without an id column, ids are generated from file name, line and text. The
+    Without an id column, ids are made from the texts. The
     delimiter is a semicolon if the header has more semicolons than commas.
     """
     first_line = source.head.split(b"\n", 1)[0]
@@ -144,8 +153,7 @@ def _read_rows(source: Source, intake: Intake, rows: Iterator[Row]) -> Iterator[
             reason = f"{len(cells)} cells, but the header names {len(header)} columns"
             intake.report.skip(source.name, where, reason)
         elif any(cells):
-            fallback = None if has_id else generated_id(source.stem, number, "\t".join(cells))
-            yield from intake.take(_record(header, cells), where, fallback)
+            yield from intake.take(_record(header, cells), where, needs_id=has_id)
 
 
 def _record(header: list[str], cells: list[str]) -> dict[str, Any]:

@@ -30,6 +30,7 @@ def to_record(document: Document) -> dict[str, Any]:
         "fields": dict(document.fields),
         "metadata": dict(document.metadata),
         "label_names": dict(document.label_names),
+        "major_labels": list(document.major_labels),
     }
     return record | {key: value for key, value in optional.items() if value}
 

@@ -223,7 +223,7 @@ def _documents(path: Path) -> Iterator[Any]:
     corpus = Corpus([path])
     yield from corpus.documents()
     report = corpus.report
-    if report.skipped and not report.read:
+    if report.skipped and not report.documents:
         raise DamagedFileError(f"{printable(path)}: none of its records could be read")
     if report.files_refused or report.files_damaged:
         raise DamagedFileError(f"{printable(path)}: could not be read completely")

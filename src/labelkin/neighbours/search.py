@@ -80,16 +80,29 @@ class NeighbourSearch(ABC):
         self.context = context
         self._settings = snapshot.config.neighbours
 
-    def texts(self, documents: Sequence[Document], *, store_terms: bool = False) -> Texts:
+    def texts(
+        self,
+        documents: Sequence[Document],
+        *,
+        store_terms: bool = False,
+        without_copies: bool = False,
+    ) -> Texts:
         """Documents to search with; several searches of the same texts share their terms."""
-        return Texts(self.snapshot, documents, self.context.cache, store_terms=store_terms)
+        return Texts(
+            self.snapshot,
+            documents,
+            self.context.cache,
+            store_terms=store_terms,
+            without_copies=without_copies,
+        )
 
     def search(self, texts: Texts, k: int | None = None) -> Neighbours:
         """The `k` nearest documents of each text, nearest first, equal ones by row.
 
         A document that is in the collection, by its id, is searched
         leave-one-out: it is never its own neighbour. Neighbours with exactly
-        the same text are listed as duplicates.
+        the same text are listed as duplicates, or excluded if the texts are
+        `without_copies`.
         """
         k = self._settings.k if k is None else k
         if not 0 <= k <= MAX_K:
@@ -102,8 +115,11 @@ class NeighbourSearch(ABC):
         )
 
     def search_rows(self, rows: npt.NDArray[np.int64], k: int) -> Neighbours:
-        """The neighbours of stored documents, leave-one-out; none for rows that are gone."""
-        return self.search(self.texts(self._stored(rows)), k)
+        """The neighbours of stored documents, leave-one-out; none for rows that are gone.
+
+        Documents with exactly the same text are no neighbours either.
+        """
+        return self.search(self.texts(self._stored(rows), without_copies=True), k)
 
     def _stored(self, rows: npt.NDArray[np.int64]) -> list[Document]:
         texts = self.snapshot.texts_of(rows.tolist())

@@ -84,12 +84,8 @@ class TermSearch(NeighbourSearch):
             return self._nearest(texts, k, self._searcher)
 
     def _nearest(self, texts: Texts, k: int, searcher: EngineSearcher) -> Neighbours:
-        own_rows = texts.own_rows
         queries = self._queries(texts, searcher)
-        excluded = [
-            {own_rows[document.id]} if document.id in own_rows else ()
-            for document in texts.documents
-        ]
+        excluded = [set(rows) for rows in texts.own_rows]
 
         def work(chunk: slice) -> list[Hits]:
             weighted = [query.weighted() for query in queries[chunk]]

@@ -74,7 +74,7 @@ class VectorSearch(NeighbourSearch):
 
     def search_rows(self, rows: npt.NDArray[np.int64], k: int) -> Neighbours:
         """The neighbours of stored documents, by the vectors that are stored."""
-        texts = self.texts(self._stored(rows))
+        texts = self.texts(self._stored(rows), without_copies=True)
         own = self._places(rows)
         own[[not document.id for document in texts.documents]] = NO_NEIGHBOUR
         is_known = own != NO_NEIGHBOUR
@@ -85,8 +85,6 @@ class VectorSearch(NeighbourSearch):
             others = [texts.prepared[place] for place in np.flatnonzero(~is_known)]
             vectors[~is_known] = self._cache.vectors(others)
         texts.given(("vectors", self._encoder.name), vectors)
-        texts.given("own rows", {})
-        texts.given("own places", own)
         return self.search(texts, k)
 
     def _search(self, texts: Texts, k: int) -> Neighbours:
@@ -94,8 +92,7 @@ class VectorSearch(NeighbourSearch):
             ("vectors", self._encoder.name),
             lambda: self._cache.vectors(texts.prepared, store=texts.store_terms),
         )
-        rows = [texts.own_rows.get(document.id, NO_NEIGHBOUR) for document in texts.documents]
-        own = texts.once("own places", lambda: self._places(np.array(rows, dtype=np.int64)))
+        own = [self._places(np.array(rows, dtype=np.int64)) for rows in texts.own_rows]
         threads = self._settings.threads
         places, scores = self._searcher.nearest(vectors, k, own, threads)
         near = np.full(places.shape, NO_NEIGHBOUR, dtype=np.int64)

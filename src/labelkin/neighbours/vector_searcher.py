@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from copy import copy
 from pathlib import Path
 from typing import Any
@@ -89,11 +89,11 @@ class VectorSearcher:
         return searcher
 
     def nearest(
-        self, queries: Vectors, k: int, without: Places, threads: int = 0
+        self, queries: Vectors, k: int, without: Sequence[Places] = (), threads: int = 0
     ) -> tuple[Places, npt.NDArray[np.float32]]:
         """Places and scores of the `k` best for each query, −1 and 0 where there are fewer.
 
-        `without` has a place for each query that is excluded, or −1. `threads`
+        `without` has the places that each query excludes, if any does. `threads`
         limits those that faiss uses for this call; 0 leaves it to faiss.
         """
         places = np.full((len(queries), k), -1, dtype=np.int64)
@@ -104,8 +104,11 @@ class VectorSearcher:
         if threads:
             # OpenMP keeps the number for each calling thread.
             load_faiss().omp_set_num_threads(threads)
-        for number, proposed in enumerate(self._candidates(queries, k)):
-            candidates = proposed[(proposed != without[number]) & self._alive[proposed]]
+        most = max(map(len, without), default=0)
+        for number, proposed in enumerate(self._candidates(queries, k + most)):
+            candidates = proposed[self._alive[proposed]]
+            if most:
+                candidates = candidates[~np.isin(candidates, without[number])]
             if not queries[number].any() or not len(candidates):
                 continue
             values = self._scores(queries[number], candidates)
@@ -135,12 +138,12 @@ class VectorSearcher:
         faiss = load_faiss()
         targets = normalised(queries) if self._settings.metric == "cosine" else queries
         targets = np.ascontiguousarray(targets)
-        wanted = min(k + 1 + _TIE_MARGIN, self._index.ntotal)
+        wanted = min(k + _TIE_MARGIN, self._index.ntotal)
         _, places = self._index.search(targets, wanted, params=self._parameters(wanted))
         newest = np.flatnonzero(self._alive[self._end :]) + self._end
         if len(newest):
             vectors = self._prepared(newest)
-            wanted = min(k + 1 + _TIE_MARGIN, len(newest))
+            wanted = min(k + _TIE_MARGIN, len(newest))
             _, near = faiss.knn(targets, vectors, wanted, metric=self._index.metric_type)
             places = np.concatenate((places, newest[near]), axis=1)
         return (line[line >= 0] for line in places)

@@ -19,7 +19,8 @@ class Texts:
 
     Everything that is computed for the batch (languages, terms, vectors) is
     kept with it, so that several readers of the batch share the work.
-    `store_terms` also keeps extracted terms and vectors on disk.
+    `store_terms` also keeps extracted terms and vectors on disk. A document is
+    never its own neighbour; `without_copies`, neither is any with the same text.
     """
 
     def __init__(
@@ -29,10 +30,12 @@ class Texts:
         cache: TermCache,
         *,
         store_terms: bool = False,
+        without_copies: bool = False,
     ) -> None:
         self.reader = reader
         self.documents = documents
         self.store_terms = store_terms
+        self.without_copies = without_copies
         self._cache = cache
         self._values = Memo()
 
@@ -45,10 +48,15 @@ class Texts:
         return self.once("prepared", lambda: self.reader.prepared(self.documents))
 
     @property
-    def own_rows(self) -> dict[str, int]:
-        """The rows of those documents that are in the collection, by id."""
-        identifiers = [document.id for document in self.documents]
-        return self.once("own rows", lambda: self.reader.rows_of(identifiers))
+    def own_rows(self) -> list[list[int]]:
+        """For each document the rows that cannot be its neighbours: its own, and its copies'."""
+        return self.once("own rows", self._own_rows)
+
+    def _own_rows(self) -> list[list[int]]:
+        if self.without_copies:
+            return self.reader.known_rows(self.documents)
+        rows = self.reader.rows_of([document.id for document in self.documents])
+        return [[rows[one.id]] if one.id in rows else [] for one in self.documents]
 
     def terms(self, kinds: Sequence[TermKind]) -> dict[str, list[list[str]]]:
         """For each kind the terms of each document, extracted once."""

@@ -75,12 +75,10 @@ def fit_reranker(
     snapshot = views.snapshot
     folder = models.folder / RERANK_NAME
     with training_lock(folder):
-        known = snapshot.rows_of([document.id for document in documents])
-        if known:
-            logger.warning(
-                "skipping %s documents to train on: in the collection itself", len(known)
-            )
-        given = [one for one in documents if one.labels and one.id not in known]
+        known = snapshot.known_rows(documents)
+        if count := sum(map(bool, known)):
+            logger.warning("skipping %s documents to train on: in the collection itself", count)
+        given = [one for one, rows in zip(documents, known, strict=True) if one.labels and not rows]
         autoencoder = models.find(LabelModel)
         unseen = None
         if autoencoder is not None:

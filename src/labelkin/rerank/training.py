@@ -164,7 +164,7 @@ class RerankTrainer:
         texts, places = self._texts(), self._held_out.places
         candidates = []
         if len(places):
-            rest = self._knowledge(np.delete(np.arange(len(texts)), places))
+            rest = self._knowledge(np.flatnonzero(~np.isin(texts.rows, self._held_out.unseen)))
             candidates.append(self._held_out_candidates(rest, texts.at(places)))
         knowledge = self._knowledge(np.arange(len(texts)))
         if given:
@@ -261,7 +261,7 @@ class RerankTrainer:
         self, knowledge: Knowledge, texts: LabelledTexts
     ) -> LabelledCandidates:
         is_held_out = np.zeros(self._label_sets.rows, dtype=np.bool_)
-        is_held_out[texts.rows] = True
+        is_held_out[self._held_out.unseen] = True
         # Enough neighbours to have the full number after the held-out ones are dropped.
         share = len(texts) / max(len(self._held_out.rows), 1)
         k = round(RERANK_DEPTH * (1 + 2 * share)) + 10

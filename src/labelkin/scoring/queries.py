@@ -38,8 +38,15 @@ class Queries(Texts):
         *,
         neighbours: Neighbours | None = None,
         store_terms: bool = False,
+        without_copies: bool = False,
     ) -> None:
-        super().__init__(views.snapshot, documents, cache, store_terms=store_terms)
+        super().__init__(
+            views.snapshot,
+            documents,
+            cache,
+            store_terms=store_terms,
+            without_copies=without_copies,
+        )
         self.views = views
         self.models = models
         self._search = search
@@ -121,6 +128,7 @@ class Queries(Texts):
             self._search,
             neighbours=None if self._neighbours is None else self._neighbours[places],
             store_terms=self.store_terms,
+            without_copies=self.without_copies,
         )
         part._pinned = self._pinned
         part.given("prepared", self.prepared[places])

@@ -12,6 +12,7 @@ Everything but the database and the settings can be rebuilt from them.
 
 from __future__ import annotations
 
+import logging
 import secrets
 import uuid
 from collections.abc import Sequence
@@ -23,12 +24,15 @@ from typing import Any
 
 from labelkin._version import __version__
 from labelkin.closing import Closing
+from labelkin.corpus.text import text_checksum
 from labelkin.exceptions import (
+    CollectionBusyError,
     CollectionDamagedError,
     CollectionExistsError,
+    CollectionFullError,
 )
 from labelkin.store.config import CONFIG_NAME, Config, WatchedConfig, write_config
-from labelkin.store.database import DATABASE_NAME, Database
+from labelkin.store.database import DATABASE_NAME, TEXT_INDEX, Database
 from labelkin.store.folder import empty_folder, folder_errors_explained
 from labelkin.store.label_sets import LabelSegments, LabelSets, Rows
 from labelkin.store.manifest import Manifest, read_manifest, write_manifest
@@ -37,6 +41,8 @@ from labelkin.store.rows import concept_to_json
 from labelkin.store.snapshot import Snapshot
 from labelkin.store.vocabulary_state import VocabularyState
 from labelkin.vocab.vocabulary import Vocabulary
+
+logger = logging.getLogger(__name__)
 
 
 class Collection(Reader, Closing):
@@ -56,6 +62,28 @@ class Collection(Reader, Closing):
         self.segments = LabelSegments(path / "labels")
         self._lock = Lock()
         self._vocabulary_state: VocabularyState | None = None
+        if not self.read_only:
+            # If it cannot be done now, readers cope without; the next writer has to do it.
+            with suppress(CollectionBusyError, CollectionFullError):
+                self.upgrade()
+
+    def upgrade(self) -> None:
+        """Add what documents stored by an earlier version lack: the checksums of their texts."""
+        has_columns = self._has_columns()
+        lacking = "SELECT 1 FROM documents WHERE text_checksum IS NULL LIMIT 1"
+        if has_columns and not self._query(lacking):
+            return
+        logger.info("%s: adding checksums of the texts, once", self.path)
+        with self.database.transaction() as connection:
+            if not self._has_columns():
+                for column in ("heading_order BLOB", "text_checksum INTEGER"):
+                    connection.execute(f"ALTER TABLE documents ADD COLUMN {column}")
+                connection.execute(TEXT_INDEX)
+            for page in self.text_pages():
+                connection.executemany(
+                    "UPDATE documents SET text_checksum = ? WHERE row = ?",
+                    ((text_checksum(document.text), row) for row, document in page),
+                )
 
     @classmethod
     def create(cls, path: Path, vocabulary: Vocabulary, config: Config) -> Collection:

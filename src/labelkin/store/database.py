@@ -41,6 +41,8 @@ _WRITER_CACHE = "PRAGMA cache_size = -32000"
 # Concepts are written as JSON, which escapes the quotes that names hold.
 IS_DEPRECATED = """instr(concept, '"deprecated": true') > 0"""
 
+TEXT_INDEX = "CREATE INDEX documents_by_text ON documents (text_checksum)"
+
 SCHEMA = f"""
 CREATE TABLE documents (
     row INTEGER PRIMARY KEY,     -- never reused; a replacement is a new row
@@ -52,8 +54,11 @@ CREATE TABLE documents (
     metadata TEXT,               -- JSON
     labels BLOB NOT NULL,        -- vocabulary columns, ascending, int32 little-endian
     unresolved TEXT,             -- JSON: labels that the vocabulary lacks, with their names
-    digest BLOB NOT NULL         -- of all the above: an unchanged document is not stored again
+    digest BLOB NOT NULL,        -- of all but the last: an unchanged document is not stored again
+    heading_order BLOB,          -- see ResolvedLabels.places; NULL: labels, then unresolved
+    text_checksum INTEGER        -- finds documents with the same text
 );
+{TEXT_INDEX};
 CREATE INDEX documents_by_language ON documents (language);
 CREATE INDEX documents_with_unresolved ON documents (row) WHERE unresolved IS NOT NULL;
 CREATE TABLE tombstones (row INTEGER PRIMARY KEY, generation INTEGER NOT NULL);

@@ -10,8 +10,9 @@ the documents up to a bound has seen none of them, now or later.
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,12 @@ import numpy.typing as npt
 from labelkin.exceptions import TrainingError
 from labelkin.store.reader import Generation, Reader
 
+logger = logging.getLogger(__name__)
+
 # At most one document in seven is held out, so that the rest resembles the whole.
 LARGEST_SHARE = 7
 LEAST_DOCUMENTS = 20
+_PAGE = 1000
 
 Integers = npt.NDArray[np.int64]
 Keys = npt.NDArray[np.uint64]
@@ -66,13 +70,20 @@ class HeldOutRule:
 class HeldOut:
     """The documents to count statistics over, and those of them that are held out.
 
-    Both are rows of one generation, ascending.
+    `copies` are the others with the text of one that is held out: they would
+    give its labels away. All are rows of one generation, ascending.
     """
 
     generation: Generation
     rows: Integers
     held_out: Integers
     rule: HeldOutRule
+    copies: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+    @property
+    def unseen(self) -> Integers:
+        """The rows that no statistic may count while the held-out documents are scored."""
+        return np.union1d(self.held_out, self.copies)
 
     @property
     def places(self) -> Integers:
@@ -115,4 +126,19 @@ def choose_held_out(
             f"it needs at least {LEAST_DOCUMENTS * LARGEST_SHARE}"
         )
     bound = int(keys[rows[count - 1]]) if count else 0
-    return HeldOut(generation, np.sort(rows), np.sort(rows[:count]), HeldOutRule(seed, bound))
+    held_out = np.sort(rows[:count])
+    rows = np.sort(rows)
+    copies = _copies(reader, held_out)
+    if len(copies):
+        logger.info("%d documents have the text of a held-out one: held out too", len(copies))
+    return HeldOut(generation, rows, held_out, HeldOutRule(seed, bound), copies)
+
+
+def _copies(reader: Reader, rows: Integers) -> Integers:
+    """The other rows with the text of one of these."""
+    copies: set[int] = set()
+    for start in range(0, len(rows), _PAGE):
+        page = rows[start : start + _PAGE].tolist()
+        for known in reader.known_rows(list(reader.texts_of(page).values())):
+            copies.update(known)
+    return np.setdiff1d(np.array(sorted(copies), dtype=np.int64), rows)

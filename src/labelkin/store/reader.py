@@ -12,6 +12,7 @@ import numpy as np
 
 from labelkin.corpus.document import Document
 from labelkin.corpus.language import detect_language
+from labelkin.corpus.text import is_valid_id, text_checksum
 from labelkin.exceptions import CollectionDamagedError
 from labelkin.store.config import Config
 from labelkin.store.database import IS_DEPRECATED
@@ -21,7 +22,6 @@ from labelkin.store.rows import (
     DOCUMENT_COLUMNS,
     concept_from_json,
     document_from_values,
-    storable,
     text_from_values,
 )
 from labelkin.store.vocabulary_state import LabelOrder, VocabularyState
@@ -138,6 +138,16 @@ class Reader(ABC):
         )
         return rows
 
+    def _has_columns(self) -> bool:
+        """Whether the database has the columns that version 0.1 did not have."""
+        columns = self._query("SELECT name FROM pragma_table_info('documents')")
+        return ("text_checksum",) in columns
+
+    def _document_columns(self) -> str:
+        if self._has_columns():
+            return DOCUMENT_COLUMNS
+        return DOCUMENT_COLUMNS.replace("heading_order", "NULL")
+
     def in_order_of_id(self, columns: Sequence[int]) -> list[int]:
         """At most a thousand columns in the order of their concepts' ids."""
         marks = ", ".join("?" * len(columns))
@@ -213,17 +223,19 @@ class Reader(ABC):
 
     def document(self, identifier: str) -> Document | None:
         """The document with this id."""
-        rows = self._query(
-            f"SELECT {DOCUMENT_COLUMNS} FROM documents WHERE id = ?", (storable(identifier),)
-        )
+        if not is_valid_id(identifier):
+            return None
+        columns = self._document_columns()
+        rows = self._query(f"SELECT {columns} FROM documents WHERE id = ?", (identifier,))
         return document_from_values(rows[0], self.vocabulary) if rows else None
 
     def documents(self) -> Iterator[Document]:
         """All documents in row order, a page at a time."""
         after = -1
+        columns = self._document_columns()
         while True:
             page = self._query(
-                f"SELECT {DOCUMENT_COLUMNS}, row FROM documents WHERE row > ? ORDER BY row LIMIT ?",
+                f"SELECT {columns}, row FROM documents WHERE row > ? ORDER BY row LIMIT ?",
                 (after, _PAGE),
             )
             if not page:
@@ -263,8 +275,48 @@ class Reader(ABC):
 
     def rows_of(self, identifiers: Sequence[str]) -> dict[str, int]:
         """The rows of the documents with these ids."""
-        names = [storable(name) for name in identifiers if name]
+        names = [name for name in identifiers if is_valid_id(name)]
         return dict(self._selected("SELECT id, row FROM documents WHERE id", names))
+
+    def known_rows(self, documents: Sequence[Document]) -> list[list[int]]:
+        """For each document the rows that have its id or exactly its text."""
+        by_id = self.rows_of([document.id for document in documents])
+        limit = self.config.documents.max_characters
+        checksums = [text_checksum(document.cut(limit).text) for document in documents]
+        by_text = self._rows_with_texts(checksums)
+        return [
+            sorted({*by_text.get(checksum, ()), *([by_id[one.id]] if one.id in by_id else ())})
+            for one, checksum in zip(documents, checksums, strict=True)
+        ]
+
+    def _rows_with_texts(self, checksums: Sequence[int]) -> dict[int, list[int]]:
+        """The rows of the documents whose texts have these checksums."""
+        distinct = set(checksums)
+        rows: dict[int, list[int]] = {}
+        if self._has_columns():
+            for checksum, row in self._selected(
+                "SELECT text_checksum, row FROM documents WHERE text_checksum", list(distinct)
+            ):
+                rows.setdefault(checksum, []).append(row)
+            return rows
+        # A collection of an earlier version that this process cannot write to.
+        for page in self.text_pages():
+            for row, document in page:
+                checksum = text_checksum(document.text)
+                if checksum in distinct:
+                    rows.setdefault(checksum, []).append(row)
+        return rows
+
+    def text_pages(self) -> Iterator[list[tuple[int, Document]]]:
+        """Pages of all documents with their rows, without labels and metadata."""
+        after = -1
+        while page := self._query(
+            "SELECT row, id, title, body, fields, language FROM documents "
+            "WHERE row > ? ORDER BY row LIMIT ?",
+            (after, _PAGE),
+        ):
+            yield [(row, text_from_values(tuple(values))) for row, *values in page]
+            after = page[-1][0]
 
     def identifiers(self) -> Iterator[tuple[str, int]]:
         """Ids and rows of all documents, by id."""

@@ -5,14 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+_LISTED = 10
+
 
 @dataclass
 class AddReport:
-    """The outcome of one `add`, label occurrences included."""
+    """The outcome of one `add`, label occurrences included.
+
+    Each document is one of added, replaced, unchanged or duplicate: one that a
+    later record of the same `add` replaced. `duplicate_ids` are some of these.
+    """
 
     added: int = 0
     replaced: int = 0
     unchanged: int = 0
+    duplicates: int = 0
+    duplicate_ids: list[str] = field(default_factory=list)
     removed: int = 0
     without_labels: int = 0
     cut: list[str] = field(default_factory=list)
@@ -24,14 +32,23 @@ class AddReport:
 
     @property
     def documents(self) -> int:
-        """Documents that were stored or are unchanged."""
-        return self.added + self.replaced + self.unchanged
+        """All documents that were given, duplicates included."""
+        return self.added + self.replaced + self.unchanged + self.duplicates
+
+    def add_duplicate(self, identifier: str) -> None:
+        """Count a document that another with the same id replaces."""
+        self.duplicates += 1
+        if len(self.duplicate_ids) < _LISTED and identifier not in self.duplicate_ids:
+            self.duplicate_ids.append(identifier)
 
     def merge(self, batch: AddReport) -> None:
         """Add the counts of one committed batch."""
         self.added += batch.added
         self.replaced += batch.replaced
         self.unchanged += batch.unchanged
+        self.duplicates += batch.duplicates
+        listed = dict.fromkeys((*self.duplicate_ids, *batch.duplicate_ids))
+        self.duplicate_ids = list(listed)[:_LISTED]
         self.removed += batch.removed
         self.without_labels += batch.without_labels
         self.labels_resolved += batch.labels_resolved

@@ -5,42 +5,88 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
 from labelkin.corpus.document import Document
+from labelkin.corpus.text import text_checksum
 from labelkin.store.label_sets import COLUMN_TYPE, Columns
 from labelkin.vocab.concept import Concept
 from labelkin.vocab.vocabulary import Vocabulary
 
-DOCUMENT_COLUMNS = "id, title, body, fields, language, metadata, labels, unresolved"
+DOCUMENT_COLUMNS = "id, title, body, fields, language, metadata, labels, unresolved, heading_order"
+# The indexes of labels in their own order.
+_PLACE_TYPE = np.dtype("<i4")
 _TUPLES = ("notations", "broader", "related", "schemes", "replaced_by")
 
 Values = tuple[Any, ...]
 
 
-def document_values(document: Document, columns: Columns, unresolved: dict[str, str]) -> Values:
-    """The values of DOCUMENT_COLUMNS and, last, their checksum."""
+@dataclass(slots=True)
+class ResolvedLabels:
+    """The labels of a document in its source's order: columns of the vocabulary, or strings.
+
+    `unresolved` maps those that the vocabulary lacks to their names.
+    """
+
+    order: dict[int | str, None] = field(default_factory=dict)
+    major: set[int | str] = field(default_factory=set)
+    unresolved: dict[str, str] = field(default_factory=dict)
+
+    def add(self, label: int | str, name: str = "", *, is_major: bool = False) -> None:
+        """Append a label; one that is there already keeps its place."""
+        self.order.setdefault(label)
+        if is_major:
+            self.major.add(label)
+        if isinstance(label, str):
+            self.unresolved[label] = name
+
+    @property
+    def columns(self) -> Columns:
+        """The columns, ascending."""
+        columns = sorted(label for label in self.order if isinstance(label, int))
+        return np.array(columns, dtype=COLUMN_TYPE)
+
+    def places(self) -> bytes | None:
+        """For each label in order its index in (*columns, *unresolved), or ~index if major.
+
+        None if the labels are in that order and none is major.
+        """
+        listed = (*self.columns.tolist(), *self.unresolved)
+        known = {label: place for place, label in enumerate(listed)}
+        places = [~known[label] if label in self.major else known[label] for label in self.order]
+        if places == list(range(len(places))):
+            return None
+        return np.array(places, dtype=_PLACE_TYPE).tobytes()
+
+
+def document_values(document: Document, labels: ResolvedLabels) -> Values:
+    """The values of DOCUMENT_COLUMNS, their checksum, and the checksum of the text."""
     values = (
-        storable(document.id),
+        document.id,
         storable(document.title),
         storable(document.body),
         _dump(document.fields),
         document.language,
         _dump(document.metadata),
-        columns.astype(COLUMN_TYPE, copy=False).tobytes(),
-        _dump(unresolved),
+        labels.columns.tobytes(),
+        _dump(labels.unresolved),
     )
-    return (*values, _checksum(values))
+    places = labels.places()
+    # The order counts where there is one to keep: other checksums are as they always were.
+    checksum = _checksum(values if places is None else (*values, places))
+    return (*values, places, checksum, text_checksum(document.text))
 
 
 def document_from_values(values: Values, vocabulary: Vocabulary) -> Document:
     """The document in DOCUMENT_COLUMNS, with its labels as ids and their names."""
-    identifier, title, body, fields, language, metadata, labels, unresolved = values
+    identifier, title, body, fields, language, metadata, labels, unresolved, order = values
     concepts = [vocabulary[column] for column in np.frombuffer(labels, dtype=COLUMN_TYPE)]
     others: dict[str, str] = json.loads(unresolved) if unresolved else {}
+    known = (*(concept.id for concept in concepts), *others)
+    places = range(len(known)) if order is None else np.frombuffer(order, _PLACE_TYPE).tolist()
     names = {concept.id: concept.name() for concept in concepts if concept.names}
     return Document(
         id=identifier,
@@ -49,10 +95,11 @@ def document_from_values(values: Values, vocabulary: Vocabulary) -> Document:
         fields=json.loads(fields) if fields else {},
         language=language,
         metadata=json.loads(metadata) if metadata else {},
-        labels=(*(concept.id for concept in concepts), *others),
+        labels=tuple(known[place if place >= 0 else ~place] for place in places),
         label_names={
             label: name for label, name in {**names, **others}.items() if name and name != label
         },
+        major_labels=tuple(known[~place] for place in places if place < 0),
     )
 
 

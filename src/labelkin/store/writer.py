@@ -8,15 +8,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-import numpy as np
-
 from labelkin.corpus.document import Deletion, Document
+from labelkin.corpus.text import is_valid_id
 from labelkin.exceptions import InputError
 from labelkin.store.collection import Collection
-from labelkin.store.label_sets import COLUMN_TYPE, Columns
 from labelkin.store.reader import Generation
 from labelkin.store.reports import AddReport, RemoveReport
-from labelkin.store.rows import Values, concept_to_json, document_values, storable
+from labelkin.store.rows import ResolvedLabels, Values, concept_to_json, document_values
 from labelkin.vocab.concept import Concept
 from labelkin.vocab.names import Match, Resolution
 from labelkin.vocab.vocabulary import Vocabulary
@@ -24,6 +22,8 @@ from labelkin.vocab.vocabulary import Vocabulary
 # Label sets stay in the database until this many rows make a segment.
 _ROWS_A_SEGMENT = 50_000
 _CHARACTERS_A_BATCH = 20_000_000
+# Where `document_values` has the checksum of the stored values.
+_CHECKSUM = -2
 
 Progress = Callable[[AddReport], None]
 Item = TypeVar("Item")
@@ -45,11 +45,13 @@ def add_documents(
     started = time.monotonic()
     if keep_unknown is None:
         keep_unknown = collection.config.labels.unknown == "keep"
+    collection.upgrade()
     report = AddReport()
     limits = collection.config.documents
     vocabulary = _WriterVocabulary(collection)
+    first_row = collection.generation().next_row
     for batch in _batches(_cut(items, limits.max_characters, report), limits.batch_size):
-        report.merge(_Batch(collection, vocabulary, keep_unknown).store(batch))
+        report.merge(_Batch(collection, vocabulary, keep_unknown, first_row).store(batch))
         if collection.pending_rows() >= _ROWS_A_SEGMENT:
             collection.flush_label_sets()
         if progress is not None:
@@ -76,11 +78,11 @@ def _cut(
 
 def remove_documents(collection: Collection, identifiers: Iterable[str]) -> RemoveReport:
     """Remove the documents with these ids; the report lists unknown ids."""
-    wanted = list(dict.fromkeys(map(storable, identifiers)))
+    wanted = list(dict.fromkeys(identifiers))
     removed: set[str] = set()
     vocabulary = _WriterVocabulary(collection)
     for batch in _batches(wanted, collection.config.documents.batch_size):
-        _Batch(collection, vocabulary, keep_unknown=False).store(map(Deletion, batch), removed)
+        _Batch(collection, vocabulary).store(map(Deletion, batch), removed)
     return RemoveReport(
         removed=len(removed),
         missing=tuple(identifier for identifier in wanted if identifier not in removed),
@@ -119,14 +121,22 @@ class _WriterVocabulary:
 
 
 class _Batch:
-    """One transaction's worth of changes."""
+    """One transaction's worth of changes.
+
+    Rows from `first_row` on were stored by the same `add`.
+    """
 
     def __init__(
-        self, collection: Collection, vocabulary: _WriterVocabulary, keep_unknown: bool
+        self,
+        collection: Collection,
+        vocabulary: _WriterVocabulary,
+        keep_unknown: bool = False,
+        first_row: int = 0,
     ) -> None:
         self._collection = collection
         self._vocabulary = vocabulary
         self._keep_unknown = keep_unknown
+        self._first_row = first_row
         self._report = AddReport()
         self._new_concepts: list[tuple[int, Concept]] = []
 
@@ -136,13 +146,14 @@ class _Batch:
         """Write the batch; `removed` collects the ids of documents that were removed."""
         latest: dict[str, Document | Deletion] = {}
         for item in items:
-            if not item.id.strip():
-                raise InputError("a document without an id cannot be stored")
-            identifier = storable(item.id)
-            earlier = latest.pop(identifier, None)
-            if isinstance(earlier, Document) and isinstance(item, Document) and earlier != item:
-                self._report.replaced += 1
-            latest[identifier] = item
+            if not is_valid_id(item.id):
+                if isinstance(item, Document):
+                    raise InputError(_invalid_id(item))
+                continue
+            # The last record with an id counts; the earlier one keeps no place in the order.
+            if isinstance(latest.pop(item.id, None), Document):
+                self._report.add_duplicate(item.id)
+            latest[item.id] = item
         with self._collection.database.transaction() as connection:
             before = self._collection.generation()
             if any(isinstance(item, Document) for item in latest.values()):
@@ -154,12 +165,16 @@ class _Batch:
                 row, checksum = stored.get(identifier, (None, None))
                 if isinstance(item, Document):
                     values = self._values(item)
-                    if checksum == values[-1]:
+                    if row is not None and row >= self._first_row:
+                        self._report.add_duplicate(identifier)
+                    elif checksum == values[_CHECKSUM]:
                         self._report.unchanged += 1
+                    else:
+                        self._report.added += row is None
+                        self._report.replaced += row is not None
+                    if checksum == values[_CHECKSUM]:
                         continue
                     added.append(values)
-                    self._report.added += row is None
-                    self._report.replaced += row is not None
                 elif row is not None:
                     self._report.removed += 1
                     if removed is not None:
@@ -191,7 +206,8 @@ class _Batch:
         )
         connection.executemany(
             "INSERT INTO documents (row, id, title, body, fields, language, metadata, labels, "
-            "unresolved, digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "unresolved, heading_order, digest, text_checksum) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             ((row, *values) for row, values in enumerate(added, start=before.next_row)),
         )
         connection.execute(
@@ -207,13 +223,15 @@ class _Batch:
 
     def _values(self, document: Document) -> Values:
         document = self._collection.in_its_language(document)
-        columns, unresolved = self._resolve(document)
-        self._report.without_labels += len(columns) == 0
-        return document_values(document, columns, unresolved)
+        labels = self._resolve(document)
+        resolved = len(labels.order) - len(labels.unresolved)
+        self._report.labels_resolved += resolved
+        self._report.without_labels += resolved == 0
+        return document_values(document, labels)
 
-    def _resolve(self, document: Document) -> tuple[Columns, dict[str, str]]:
-        columns: set[int] = set()
-        unresolved: dict[str, str] = {}
+    def _resolve(self, document: Document) -> ResolvedLabels:
+        labels = ResolvedLabels()
+        major = set(document.major_labels)
         for label in document.labels:
             name = document.label_names.get(label, "")
             # An unknown label that is kept must not resolve to a homonym or a similar name.
@@ -225,14 +243,19 @@ class _Batch:
                 column = self._vocabulary.add(concept)
                 self._new_concepts.append((column, concept))
             if column is not None:
-                columns.add(column)
+                labels.add(column, is_major=label in major)
                 continue
-            unresolved[label] = name
+            labels.add(label, name, is_major=label in major)
             ambiguous = resolution.match is Match.AMBIGUOUS
             shown = f"{name} ({label})" if name else label
             (self._report.ambiguous if ambiguous else self._report.unresolved)[shown] += 1
-        self._report.labels_resolved += len(columns)
-        return np.array(sorted(columns), dtype=COLUMN_TYPE), unresolved
+        return labels
+
+
+def _invalid_id(document: Document) -> str:
+    if not document.id.strip():
+        return "a document without an id cannot be stored"
+    return f"the id {document.id!r} has a line break, tab or other control character"
 
 
 def _ad_hoc_concept(label: str, name: str, language: str | None) -> Concept:
