@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
+from labelkin.indexer import Indexer
+
 Run = Callable[..., Result]
 
 LINES = [json.dumps({"id": f"n{n}", "title": f"Number {n * 7919}"}) for n in range(5000)]
@@ -159,6 +161,8 @@ def test_files_with_names_and_content_that_are_no_unicode(run: Run, collection: 
     assert "not UTF-8 and read as Windows-1252" in result.stderr
     found = json.loads(run("info", collection, "--json").stdout)
     assert found["documents"] == 4
+    with Indexer.open(collection) as indexer:
+        assert indexer.document("café") is not None
 
 
 def test_an_unforeseen_error_is_one_line(

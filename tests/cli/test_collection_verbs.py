@@ -33,7 +33,7 @@ def test_add_says_what_it_did(run: Run, collection: Path) -> None:
     assert result.exit_code == 0
     assert result.stdout == ""
     lines = result.stderr.splitlines()
-    assert lines[0] == "Read 3 documents, skipped 0, 1 without labels."
+    assert lines[0] == "Read 3 records, skipped 0, 1 without labels."
     assert lines[1].startswith("0 added, 3 unchanged in")
     assert lines[2] == "1 label (1 occurrence) not in the vocabulary:"
     assert lines[3].split() == ["1", "Wheat"]
@@ -101,3 +101,18 @@ def test_an_unknown_key_in_the_settings(run: Run, collection: Path) -> None:
     result = run("info", collection)
     assert result.exit_code == 1
     assert "unknown key 'training.foo'" in result.stderr
+
+
+def test_every_record_is_accounted_for(run: Run, collection: Path) -> None:
+    Path("more.jsonl").write_text(
+        '{"id": "1", "title": "On rye again", "language": "en"}\n'
+        '{"id": "2", "title": "On oats", "labels": ["Oats"], "language": "en"}\n'
+        '{"id": "a\\nb", "title": "x", "language": "en"}\n'
+        '{"id": "a", "title": "y", "language": "en"}\n'
+        '{"id": "a", "title": "z", "language": "en"}\n'
+    )
+    run("add", collection, "c.jsonl")
+    counts = json.loads(run("add", collection, "more.jsonl", "--json").stdout)
+    outcomes = ("added", "replaced", "unchanged", "duplicates", "skipped")
+    assert [counts[outcome] for outcome in outcomes] == [1, 1, 1, 1, 1]
+    assert counts["read"] == 5

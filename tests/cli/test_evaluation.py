@@ -159,3 +159,18 @@ def test_tune_the_reranker(run: Run, reranked: str) -> None:
     assert trials == sorted(trials, key=lambda trial: -trial["MiF"])
     value = json.loads(run("eval", reranked, "held.jsonl", "--measures", "MiF", "--json").stdout)
     assert value["MiF"] == pytest.approx(trials[0]["MiF"], abs=1e-4)
+
+
+def test_texts_of_the_collection_under_other_ids_are_searched_leave_one_out(
+    run: Run, demo: str
+) -> None:
+    run("corpus", "convert", demo, "-o", "own.jsonl")
+    records = [json.loads(line) for line in Path("own.jsonl").read_text().splitlines()]
+    others = [{**record, "id": f"other-{record['id']}"} for record in records]
+    Path("other.jsonl").write_text("".join(json.dumps(record) + "\n" for record in others))
+    options = ("--method", "knn", "--measures", "MiF", "--json")
+    expected = json.loads(run("eval", demo, "own.jsonl", *options).stdout)["MiF"]
+    result = run("eval", demo, "other.jsonl", *options)
+    notice = "300 documents in the collection itself (300 under another id), searched leave-one-out"
+    assert notice in result.stderr
+    assert json.loads(result.stdout)["MiF"] == pytest.approx(expected, abs=1e-12)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -59,7 +60,7 @@ def read_annif_folder(folder: Path, intake: Intake) -> Iterator[Document]:
             if isinstance(record, dict):
                 record = lift_title(record)
                 if not any(record.get(key) for key in ID_KEYS):
-                    record = {**record, "document_id": path.stem}
+                    record = {**record, "document_id": decode(os.fsencode(path.stem))[0]}
             yield from intake.take(record, name)
 
 
