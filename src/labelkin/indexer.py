@@ -181,7 +181,9 @@ class Indexer(Closing):
             self.runtime.wrote()
 
     def remove(self, identifiers: Iterable[str]) -> RemoveReport:
-        """Remove documents by their ids."""
+        """Remove documents by their ids; a string is one id."""
+        if isinstance(identifiers, str):
+            identifiers = [identifiers]
         try:
             return remove_documents(self.collection, identifiers)
         finally:

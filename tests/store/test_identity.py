@@ -240,3 +240,10 @@ def test_a_label_that_occurs_twice_keeps_its_first_place(
         stored = indexer.document("a")
         assert stored is not None
         assert (stored.labels, stored.major_labels) == (("V3", "V1", "V2"), ("V1",))
+
+
+def test_a_string_to_remove_is_one_id(tmp_path: Path, vocabulary: Vocabulary) -> None:
+    with Indexer.create(tmp_path / "c", vocabulary) as indexer:
+        indexer.add([Document("ab", "x"), Document("a", "y")])
+        assert indexer.remove("ab").removed == 1
+        assert [document.id for document in indexer.documents()] == ["a"]
