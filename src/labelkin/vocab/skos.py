@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
+import json
 import threading
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from labelkin.corpus.language import normalise_language
 from labelkin.corpus.report import ReadReport
@@ -13,6 +13,7 @@ from labelkin.corpus.source import Source
 from labelkin.corpus.text import clean_label
 from labelkin.exceptions import DamagedFileError
 from labelkin.vocab.concept import Concept
+from labelkin.vocab.rdf_xml import parse_rdf_xml
 
 if TYPE_CHECKING:
     from rdflib import Graph
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 # catch_warnings replaces the filters of the whole process and restores them afterwards.
 _warning_filters_lock = threading.Lock()
-_REMOTE_CONTEXT = re.compile(rb'"@context"\s*:\s*\[?\s*"(\w+://[^"]*)"')
 
 SYNTAXES = {
     ".ttl": "turtle",
@@ -49,9 +49,6 @@ def read_skos(
     from rdflib import Dataset, Graph, URIRef
     from rdflib.namespace import RDF, SKOS
 
-    if syntax == "json-ld":
-        _refuse_remote_contexts(source)
-
     # Quad syntaxes need a dataset; its default graph is the union of all graphs.
     graph: Graph = Dataset(default_union=True) if syntax in ("nquads", "trig") else Graph()
     try:
@@ -62,9 +59,16 @@ def read_skos(
         ):
             # rdflib uses parts of itself that it has deprecated.
             warnings.simplefilter("ignore", DeprecationWarning)
-            graph.parse(source=source.stream, format=syntax)
+            if syntax == "xml":
+                parse_rdf_xml(source, graph)
+            elif syntax == "json-ld":
+                graph.parse(data=_without_remote_contexts(source), format=syntax)
+            else:
+                graph.parse(source=source.stream, format=syntax)
     except DamagedFileError:
         raise
+    except RecursionError as error:
+        raise DamagedFileError(f"not readable as RDF ({syntax}): nested too deeply") from error
     except Exception as error:  # rdflib's parsers raise a dozen unrelated types
         reason = " ".join(str(error).split())[:200]
         raise DamagedFileError(f"not readable as RDF ({syntax}): {reason}") from error
@@ -82,14 +86,25 @@ def read_skos(
     return concepts
 
 
-def _refuse_remote_contexts(source: Source) -> None:
-    """Refuse JSON-LD whose context rdflib would fetch from the network."""
-    remote = _REMOTE_CONTEXT.search(source.head)
-    if remote:
-        raise DamagedFileError(
-            f"the JSON-LD context {remote.group(1).decode('utf-8', 'replace')} is not in the file "
-            "and is not fetched; convert the file to Turtle, or include the context in it"
-        )
+def _without_remote_contexts(source: Source) -> bytes:
+    """The JSON-LD, unless rdflib would fetch a context from the network or another file."""
+    content = source.stream.read()
+    pending: list[Any] = [json.loads(content)]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, dict):
+            for key in ("@context", "@import"):
+                contexts = value.get(key)
+                for context in contexts if isinstance(contexts, list) else [contexts]:
+                    if isinstance(context, str):
+                        raise DamagedFileError(
+                            f"the JSON-LD context {context[:200]} is not in the file and is not "
+                            "fetched; convert the file to Turtle, or include the context in it"
+                        )
+            pending.extend(value.values())
+        elif isinstance(value, list):
+            pending.extend(value)
+    return content
 
 
 def _concept(graph: Graph, uri: Node, language: str) -> Concept:
