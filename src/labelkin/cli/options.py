@@ -77,10 +77,14 @@ Review = Annotated[
     ),
 ]
 Include = Annotated[
-    list[str] | None, typer.Option(help="Only this concept, branch or scheme; repeatable.")
+    list[str] | None,
+    typer.Option(
+        help="Only this concept with all below it, notation, scheme or group; repeatable."
+    ),
 ]
 Exclude = Annotated[
-    list[str] | None, typer.Option(help="Not this concept, branch or scheme; repeatable.")
+    list[str] | None,
+    typer.Option(help="Not this concept with all below it, notation, scheme or group; repeatable."),
 ]
 FoldBroader = Annotated[
     bool, typer.Option("--fold-broader", help="Leave out headings that narrower ones imply.")

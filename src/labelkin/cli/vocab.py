@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from labelkin.cli.console import print_facts, print_json, print_table
+from labelkin.cli.console import print_facts, print_json, print_message, print_table
 from labelkin.cli.exits import FAILED
 from labelkin.cli.options import CollectionPath, Json, Language
 
@@ -53,6 +53,7 @@ def show(
             vocabulary.concept(i).name(language) if i in vocabulary else i for i in ids
         )
 
+    groups = [(one, names or (one,)) for one, names in concept.groups.items()]
     facts = [("Id", concept.id)]
     facts += [(f"Name ({tag})", name) for tag, name in concept.names.items()]
     facts += [(f"Synonyms ({tag})", "; ".join(names)) for tag, names in concept.synonyms.items()]
@@ -61,7 +62,8 @@ def show(
         ("Broader", named(concept.broader)),
         ("Narrower", named(narrower)),
         ("Related", named(concept.related)),
-        ("Schemes", "; ".join(concept.schemes)),
+        ("Schemes", "; ".join(one for one in concept.schemes if one not in concept.groups)),
+        ("Groups", "; ".join(f"{names[0]} ({one})" for one, names in groups if names)),
         ("Deprecated", "yes" if concept.deprecated else ""),
         ("Replaced by", named(concept.replaced_by)),
     ]
@@ -77,7 +79,8 @@ def search(
     json: Json = False,
 ) -> None:
     """Find headings by part of a name or synonym."""
-    hits = open_vocabulary(source).search(query, limit)
+    vocabulary = open_vocabulary(source)
+    hits = vocabulary.search(query, limit)
     if json:
         rows = [{"id": c.id, "name": c.name(language), "matched": name} for c, name in hits]
         print_json(rows)
@@ -87,6 +90,9 @@ def search(
         ]
         print_table("", [("id", False), ("heading", False), ("matched", False)], rows_text)
     if not hits:
+        close = vocabulary.similar_names(query)
+        hint = f"did you mean {' or '.join(map(repr, close))}?" if close else "try a shorter part"
+        print_message(f"No heading contains {query!r} in a name or synonym; {hint}")
         raise typer.Exit(FAILED)
 
 
@@ -114,13 +120,15 @@ def related(
 def tree(
     source: SourcePath,
     heading: Annotated[str | None, typer.Argument(help="Where to start; default: the top.")] = None,
-    depth: Annotated[int, typer.Option(min=1, help="How many levels to show.")] = 2,
+    depth: Annotated[int, typer.Option(min=1, max=200, help="How many levels to show.")] = 2,
     language: Language = "en",
     json: Json = False,
 ) -> None:
-    """Show headings with the narrower ones below them."""
+    """Show headings with the narrower ones below them, by notation or name."""
+    from labelkin.vocab.order import in_order
+
     vocabulary = open_vocabulary(source)
-    roots = [vocabulary.find(heading)] if heading else vocabulary.top()
+    roots = [vocabulary.find(heading)] if heading else in_order(vocabulary.top(), language)
     branches = [_branch(vocabulary, root, depth, language, frozenset()) for root in roots]
     if json:
         print_json(branches)
@@ -132,6 +140,8 @@ def tree(
 def _branch(
     vocabulary: Vocabulary, concept: Concept, depth: int, language: str, above: frozenset[str]
 ) -> dict[str, object]:
+    from labelkin.vocab.order import in_order
+
     below = vocabulary.narrower(concept.id)
     branch: dict[str, object] = {
         "id": concept.id,
@@ -141,8 +151,8 @@ def _branch(
     # A vocabulary may contain a cycle.
     if depth > 1 and concept.id not in above:
         branch["narrower"] = [
-            _branch(vocabulary, vocabulary.concept(i), depth - 1, language, above | {concept.id})
-            for i in below
+            _branch(vocabulary, one, depth - 1, language, above | {concept.id})
+            for one in in_order(map(vocabulary.concept, below), language, concept)
         ]
     return branch
 

@@ -13,7 +13,10 @@ class Concept:
     `names` and `synonyms` are keyed by language code. `notations` are codes
     that place the concept in a scheme (MeSH tree numbers, classification
     codes). `broader`, `related` and `replaced_by` hold concept ids;
-    `Vocabulary.narrower` gives the inverse of `broader`.
+    `Vocabulary.narrower` gives the inverse of `broader`. `schemes` holds the ids
+    of concept schemes. `groups` maps the ids of the groups and named schemes
+    that the concept belongs to, directly or through other groups, to their
+    names and notations.
     """
 
     id: str
@@ -25,6 +28,7 @@ class Concept:
     schemes: tuple[str, ...] = ()
     deprecated: bool = False
     replaced_by: tuple[str, ...] = ()
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def name(self, language: str = "en") -> str:
         """The preferred name in `language`, else in English, else in any, else the id.

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 # catch_warnings replaces the filters of the whole process and restores them afterwards.
 _warning_filters_lock = threading.Lock()
 
+_ISO_THES = "http://purl.org/iso25964/skos-thes#"
+
 SYNTAXES = {
     ".ttl": "turtle",
     ".turtle": "turtle",
@@ -75,10 +77,11 @@ def read_skos(
     subjects = set(graph.subjects(RDF.type, SKOS.Concept))
     if not subjects:
         subjects = set(graph.subjects(SKOS.prefLabel))
-        for kind in (SKOS.ConceptScheme, SKOS.Collection, SKOS.OrderedCollection):
+        for kind in (SKOS.ConceptScheme, *_group_kinds()):
             subjects -= set(graph.subjects(RDF.type, kind))
     uris = sorted((node for node in subjects if isinstance(node, URIRef)), key=str)
-    concepts = [_concept(graph, uri, language) for uri in uris]
+    groups = _Groups(graph, language)
+    concepts = [_concept(graph, uri, language, groups) for uri in uris]
     nameless = [concept.id for concept in concepts if not concept.names]
     if nameless:
         message = f"{len(nameless):,} concepts have no preferred label, such as {nameless[0]}"
@@ -107,7 +110,63 @@ def _without_remote_contexts(source: Source) -> bytes:
     return content
 
 
-def _concept(graph: Graph, uri: Node, language: str) -> Concept:
+class _Groups:
+    """The collections and concept groups of a graph, which may contain others, and its schemes."""
+
+    def __init__(self, graph: Graph, language: str) -> None:
+        from rdflib.collection import Collection
+        from rdflib.namespace import RDF, SKOS, Namespace
+
+        self._graph = graph
+        self._language = language
+        self._names: dict[Node, tuple[str, ...]] = {}
+        self._above: dict[Node, set[Node]] = {}
+        thesauri = Namespace(_ISO_THES)
+        nodes: set[Node] = set(graph.subjects(SKOS.member)) | set(graph.subjects(SKOS.memberList))
+        for kind in _group_kinds():
+            nodes |= set(graph.subjects(RDF.type, kind))
+        for group in nodes:
+            members = {*graph.objects(group, SKOS.member), *graph.objects(group, thesauri.subGroup)}
+            members |= set(graph.subjects(thesauri.superGroup, group))
+            for first in graph.objects(group, SKOS.memberList):
+                members |= set(Collection(graph, first))
+            for member in members - {group}:
+                self._above.setdefault(member, set()).add(group)
+
+    def of(self, concept: Node, schemes: set[Node]) -> dict[str, tuple[str, ...]]:
+        """The groups above a concept and its named schemes, each with its names."""
+        groups: set[Node] = set()
+        pending = list(self._above.get(concept, ()))
+        while pending:
+            group = pending.pop()
+            if group not in groups:
+                groups.add(group)
+                pending.extend(self._above.get(group, ()))
+        named = {scheme for scheme in schemes if self.names(scheme)}
+        return {str(one): self.names(one) for one in sorted(groups | named, key=str)}
+
+    def names(self, group: Node) -> tuple[str, ...]:
+        """The names of a group or scheme in all languages, and its notations."""
+        from rdflib.namespace import DC, DCTERMS, RDFS, SKOS
+
+        if group not in self._names:
+            labels = _texts(self._graph, group, "prefLabel", self._language)
+            names = [text for texts in labels.values() for text in texts]
+            for kind in (RDFS.label, DCTERMS.title, DC.title, SKOS.notation):
+                names += sorted(clean_label(str(one)) for one in self._graph.objects(group, kind))
+            self._names[group] = tuple(dict.fromkeys(name for name in names if name))
+        return self._names[group]
+
+
+def _group_kinds() -> tuple[Node, ...]:
+    from rdflib import URIRef
+    from rdflib.namespace import SKOS
+
+    thesauri = (URIRef(_ISO_THES + name) for name in ("ConceptGroup", "ThesaurusArray"))
+    return (SKOS.Collection, SKOS.OrderedCollection, *thesauri)
+
+
+def _concept(graph: Graph, uri: Node, language: str, groups: _Groups) -> Concept:
     from rdflib.namespace import DCTERMS, OWL, SKOS
 
     preferred = _texts(graph, uri, "prefLabel", language)
@@ -138,6 +197,7 @@ def _concept(graph: Graph, uri: Node, language: str) -> Concept:
         schemes=_sorted(schemes),
         deprecated=deprecated,
         replaced_by=_sorted(set(graph.objects(uri, DCTERMS.isReplacedBy))),
+        groups=groups.of(uri, schemes),
     )
 
 
