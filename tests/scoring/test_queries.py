@@ -45,7 +45,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         ("mentions", MentionFinder, "matches", of_batch),
         ("neighbours", TantivySearcher, "nearest", of_batch),
         ("contributions", Ranker, "contributions", of_batch),
-        ("languages", reader, "detect_language", lambda _: 1),
+        ("languages", reader, "detect_language", lambda *_: 1),
     )
     for name, owner, attribute, size in steps:
         usual = getattr(owner, attribute)

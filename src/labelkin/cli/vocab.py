@@ -10,6 +10,7 @@ import typer
 
 from labelkin.cli.console import print_facts, print_json, print_message, print_table
 from labelkin.cli.exits import FAILED
+from labelkin.cli.languages import heading_language, language_of, names_as_json
 from labelkin.cli.options import CollectionPath, Json, Language
 
 if TYPE_CHECKING:
@@ -24,24 +25,30 @@ SourcePath = Annotated[
 
 def open_vocabulary(source: Path) -> Vocabulary:
     """The vocabulary of a collection folder or in a file."""
+    return _opened(source)[0]
+
+
+def _opened(source: Path, asked: str | None = None) -> tuple[Vocabulary, str]:
+    """A vocabulary, and the language to show its names in."""
     from labelkin.indexer import Indexer
     from labelkin.vocab import read_vocabulary
 
     if source.is_dir():
         with Indexer.open(source) as indexer:
-            return indexer.vocabulary
-    return read_vocabulary(source)
+            return indexer.vocabulary, heading_language(indexer, asked)
+    vocabulary = read_vocabulary(source)
+    return vocabulary, language_of(vocabulary, asked)
 
 
 @app.command()
 def show(
     source: SourcePath,
     heading: Annotated[str, typer.Argument(help="An id, a name or a synonym.")],
-    language: Language = "en",
+    language: Language = None,
     json: Json = False,
 ) -> None:
     """Show one heading with its names and its place in the hierarchy."""
-    vocabulary = open_vocabulary(source)
+    vocabulary, shown_in = _opened(source, language)
     concept = vocabulary.find(heading)
     narrower = vocabulary.narrower(concept.id)
     if json:
@@ -50,7 +57,7 @@ def show(
 
     def named(ids: tuple[str, ...]) -> str:
         return "; ".join(
-            vocabulary.concept(i).name(language) if i in vocabulary else i for i in ids
+            vocabulary.concept(i).name(shown_in) if i in vocabulary else i for i in ids
         )
 
     groups = [(one, names or (one,)) for one, names in concept.groups.items()]
@@ -75,18 +82,18 @@ def search(
     source: SourcePath,
     query: Annotated[str, typer.Argument(help="Part of a name or synonym.")],
     limit: Annotated[int, typer.Option(min=1, help="How many headings to list.")] = 20,
-    language: Language = "en",
+    language: Language = None,
     json: Json = False,
 ) -> None:
     """Find headings by part of a name or synonym."""
-    vocabulary = open_vocabulary(source)
+    vocabulary, shown_in = _opened(source, language)
     hits = vocabulary.search(query, limit)
     if json:
-        rows = [{"id": c.id, "name": c.name(language), "matched": name} for c, name in hits]
+        rows = [{"id": c.id, **names_as_json(c, shown_in), "matched": name} for c, name in hits]
         print_json(rows)
     elif hits:
         rows_text = [
-            (c.id, c.name(language), name if name != c.name(language) else "") for c, name in hits
+            (c.id, c.name(shown_in), name if name != c.name(shown_in) else "") for c, name in hits
         ]
         print_table("", [("id", False), ("heading", False), ("matched", False)], rows_text)
     if not hits:
@@ -101,19 +108,21 @@ def related(
     collection: CollectionPath,
     heading: Annotated[str, typer.Argument(help="An id, a name or a synonym.")],
     limit: Annotated[int, typer.Option(min=1, help="How many headings to list.")] = 10,
-    language: Language = "en",
+    language: Language = None,
     json: Json = False,
 ) -> None:
     """List the headings that the label autoencoder places nearest to one."""
     from labelkin.indexer import Indexer
 
     with Indexer.open(collection) as indexer:
+        shown_in = heading_language(indexer, language)
         nearest = indexer.related(heading, limit)
     if json:
-        print_json([{"id": c.id, "name": c.name(language), "similarity": s} for c, s in nearest])
+        rows = [{"id": c.id, **names_as_json(c, shown_in), "similarity": s} for c, s in nearest]
+        print_json(rows)
         return
-    rows = [(f"{similarity:.3f}", c.id, c.name(language)) for c, similarity in nearest]
-    print_table("", [("similarity", True), ("id", False), ("heading", False)], rows)
+    table = [(f"{similarity:.3f}", c.id, c.name(shown_in)) for c, similarity in nearest]
+    print_table("", [("similarity", True), ("id", False), ("heading", False)], table)
 
 
 @app.command()
@@ -121,15 +130,15 @@ def tree(
     source: SourcePath,
     heading: Annotated[str | None, typer.Argument(help="Where to start; default: the top.")] = None,
     depth: Annotated[int, typer.Option(min=1, max=200, help="How many levels to show.")] = 2,
-    language: Language = "en",
+    language: Language = None,
     json: Json = False,
 ) -> None:
     """Show headings with the narrower ones below them, by notation or name."""
     from labelkin.vocab.order import in_order
 
-    vocabulary = open_vocabulary(source)
-    roots = [vocabulary.find(heading)] if heading else in_order(vocabulary.top(), language)
-    branches = [_branch(vocabulary, root, depth, language, frozenset()) for root in roots]
+    vocabulary, shown_in = _opened(source, language)
+    roots = [vocabulary.find(heading)] if heading else in_order(vocabulary.top(), shown_in)
+    branches = [_branch(vocabulary, root, depth, shown_in, frozenset()) for root in roots]
     if json:
         print_json(branches)
         return
@@ -145,7 +154,7 @@ def _branch(
     below = vocabulary.narrower(concept.id)
     branch: dict[str, object] = {
         "id": concept.id,
-        "name": concept.name(language),
+        **names_as_json(concept, language),
         "narrower_count": len(below),
     }
     # A vocabulary may contain a cycle.
@@ -168,12 +177,12 @@ def _print_branch(branch: dict[str, object], level: int) -> None:
 
 
 @app.command()
-def stats(source: SourcePath, language: Language = "en", json: Json = False) -> None:
+def stats(source: SourcePath, language: Language = None, json: Json = False) -> None:
     """Count headings per top-level category, names, synonyms and places in the hierarchy."""
     from labelkin.vocab import categories
 
-    vocabulary = open_vocabulary(source)
-    by_category = categories(vocabulary, language)
+    vocabulary, shown_in = _opened(source, language)
+    by_category = categories(vocabulary, shown_in)
     synonyms = sum(len(names) for c in vocabulary for names in c.synonyms.values())
     placed = sum(bool(c.notations or c.broader or vocabulary.narrower(c.id)) for c in vocabulary)
     counts = {

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+# In place of a language code.
+ALL_LANGUAGES = "all"
+
 
 @dataclass(frozen=True, slots=True)
 class Concept:
@@ -33,8 +36,11 @@ class Concept:
     def name(self, language: str = "en") -> str:
         """The preferred name in `language`, else in English, else in any, else the id.
 
-        A regional tag such as `de-AT` falls back to `de`.
+        A regional tag such as `de-AT` falls back to `de`; `all` gives the names in all
+        languages, separated by ` / `.
         """
+        if language == ALL_LANGUAGES:
+            return " / ".join(dict.fromkeys(self.names.values())) or self.id
         for known in (language, language.partition("-")[0], "en"):
             if known in self.names:
                 return self.names[known]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from labelkin.exceptions import VocabularyError
@@ -228,7 +229,11 @@ class Vocabulary:
 
     def languages(self) -> list[str]:
         """Languages in which concepts have names, sorted."""
-        return sorted({language for concept in self._concepts for language in concept.names})
+        return sorted(self.names_by_language())
+
+    def names_by_language(self) -> Counter[str]:
+        """How many concepts have a name in each language."""
+        return Counter(language for concept in self._concepts for language in concept.names)
 
     def fingerprint(self) -> str:
         """A checksum of the ids in column order: if equal, the columns mean the same."""
