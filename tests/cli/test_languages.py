@@ -146,6 +146,13 @@ def test_texts_in_a_language_that_the_collection_lacks(
 
 def test_no_warning_without_documents_or_with_a_fixed_language(run: Run, tmp_path: Path) -> None:
     (tmp_path / "v.tsv").write_text(VOCABULARY)
-    assert run("init", "c", "--vocab", "v.tsv", "--language", "en").exit_code == 0
+    assert run("init", "c", "--vocab", "v.tsv").exit_code == 0
     options = ("--method", "lexical", "--title", FINNISH)
     assert "warning" not in run("suggest", "c", *options).stderr
+    document = {"id": "1", "title": ENGLISH, "labels": ["V1"]}
+    (tmp_path / "c.jsonl").write_text(json.dumps(document))
+    assert run("add", "c", "c.jsonl").exit_code == 0
+    assert "1 text is in a language" in run("suggest", "c", *options).stderr
+    assert run("init", "fixed", "--vocab", "v.tsv", "--language", "en").exit_code == 0
+    assert run("add", "fixed", "c.jsonl").exit_code == 0
+    assert "warning" not in run("suggest", "fixed", *options).stderr

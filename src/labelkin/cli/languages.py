@@ -55,7 +55,10 @@ def names_as_json(concept: Concept, language: str) -> dict[str, Any]:
 
 
 class ForeignTexts:
-    """Counts texts in languages that a collection has no or few documents in."""
+    """Counts texts in languages that a collection has no or few documents in.
+
+    A language that labelkin.toml states for all texts is not questioned.
+    """
 
     def __init__(self, indexer: Indexer) -> None:
         from labelkin.corpus.language import usual_languages
@@ -76,7 +79,8 @@ class ForeignTexts:
         for document in documents:
             if self._documents:
                 self._seen += 1
-                language = document.language or detect_language(document.text, self._usual)
+                language = document.language or self._fixed
+                language = language or detect_language(document.text, self._usual)
                 enough = _FEW * self._documents
                 if language and language != self._fixed and self._stored.get(language, 0) < enough:
                     self._foreign[language] += 1

@@ -248,8 +248,9 @@ class SuggestSection(Section):
     limit: int = Field(default=0, ge=0, description="At most this many headings; 0 for no limit.")
     include: list[str] = Field(
         default=[],
-        description="Suggest only these: concepts by id or name, tree numbers or notations with "
-        "everything below them, or schemes. Empty allows everything.",
+        description="Suggest only these: concepts by id or name with everything below them, "
+        "tree numbers or notations with everything below them, or the members of schemes and "
+        "groups. Empty allows everything.",
     )
     exclude: list[str] = Field(default=[], description="Never suggest these; as in include.")
 
