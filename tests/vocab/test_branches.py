@@ -115,6 +115,17 @@ def test_groups_without_typed_concepts(write: Write) -> None:
     assert named(read_vocabulary(write("yso.ttl", untyped)), "Nature") == ["dogs"]
 
 
+def test_a_list_that_leads_back_into_itself_ends(write: Write) -> None:
+    endless = (
+        YSO
+        + """@prefix rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> .
+e:g5 a skos:OrderedCollection ; skos:prefLabel "Endless"@en ; skos:memberList e:l .
+e:l rdf:first e:law ; rdf:rest e:m . e:m rdf:first e:court ; rdf:rest e:l .
+"""
+    )
+    assert named(read_vocabulary(write("yso.ttl", endless)), "Endless") == ["courts", "law"]
+
+
 def test_gnd_without_notations_or_groups() -> None:
     vocabulary = Vocabulary(
         [

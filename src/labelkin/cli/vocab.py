@@ -60,7 +60,7 @@ def show(
             vocabulary.concept(i).name(shown_in) if i in vocabulary else i for i in ids
         )
 
-    groups = [(one, names or (one,)) for one, names in concept.groups.items()]
+    groups = [f"{names[0]} ({one})" if names else one for one, names in concept.groups.items()]
     facts = [("Id", concept.id)]
     facts += [(f"Name ({tag})", name) for tag, name in concept.names.items()]
     facts += [(f"Synonyms ({tag})", "; ".join(names)) for tag, names in concept.synonyms.items()]
@@ -70,7 +70,7 @@ def show(
         ("Narrower", named(narrower)),
         ("Related", named(concept.related)),
         ("Schemes", "; ".join(one for one in concept.schemes if one not in concept.groups)),
-        ("Groups", "; ".join(f"{names[0]} ({one})" for one, names in groups if names)),
+        ("Groups", "; ".join(groups)),
         ("Deprecated", "yes" if concept.deprecated else ""),
         ("Replaced by", named(concept.replaced_by)),
     ]

@@ -114,7 +114,6 @@ class _Groups:
     """The collections and concept groups of a graph, which may contain others, and its schemes."""
 
     def __init__(self, graph: Graph, language: str) -> None:
-        from rdflib.collection import Collection
         from rdflib.namespace import RDF, SKOS, Namespace
 
         self._graph = graph
@@ -129,7 +128,7 @@ class _Groups:
             members = {*graph.objects(group, SKOS.member), *graph.objects(group, thesauri.subGroup)}
             members |= set(graph.subjects(thesauri.superGroup, group))
             for first in graph.objects(group, SKOS.memberList):
-                members |= set(Collection(graph, first))
+                members |= _list_items(graph, first)
             for member in members - {group}:
                 self._above.setdefault(member, set()).add(group)
 
@@ -156,6 +155,21 @@ class _Groups:
                 names += sorted(clean_label(str(one)) for one in self._graph.objects(group, kind))
             self._names[group] = tuple(dict.fromkeys(name for name in names if name))
         return self._names[group]
+
+
+def _list_items(graph: Graph, first: Node) -> set[Node]:
+    """The items of an RDF list; one that leads back into itself ends there."""
+    from rdflib.namespace import RDF
+
+    items: set[Node] = set()
+    pending, seen = [first], {first}
+    while pending:
+        place = pending.pop()
+        items |= set(graph.objects(place, RDF.first))
+        following = set(graph.objects(place, RDF.rest)) - seen
+        seen |= following
+        pending.extend(following)
+    return items
 
 
 def _group_kinds() -> tuple[Node, ...]:
