@@ -25,14 +25,55 @@ def test_search(run: Run, collection: Path) -> None:
     found = json.loads(run("vocab", "search", collection, "loa", "--json").stdout)
     assert found == [{"id": "D000001", "name": "Bread", "matched": "Loaf"}]
     assert "Bread, Rye" in run("vocab", "search", collection, "rye").stdout
-    assert run("vocab", "search", collection, "zzz").exit_code == 1
+    for options in ((), ("--json",)):
+        missing = run("vocab", "search", collection, "zzz", *options)
+        assert missing.exit_code == 1
+        assert "No heading contains 'zzz' in a name or synonym" in missing.stderr
+        assert missing.stdout == ("[]\n" if options else "")
+    misspelt = run("vocab", "search", collection, "rye braed")
+    assert "did you mean 'Rye Bread'?" in misspelt.stderr
+
+
+def test_an_ambiguous_name_lists_its_candidates(run: Run, tmp_path: Path) -> None:
+    rows = "".join(f"j{n}\tJava ({n})\tJava\n" for n in range(1, 8))
+    (tmp_path / "v.tsv").write_text(f"id\tname\tsynonyms\n{rows}")
+    result = run("vocab", "show", "v.tsv", "java")
+    assert result.exit_code == 1
+    assert result.stderr == (
+        "error: 'java' is ambiguous: Java (1) (j1), Java (2) (j2), Java (3) (j3), Java (4) (j4), "
+        "Java (5) (j5) and 2 more; give an id\n"
+    )
 
 
 def test_tree(run: Run, collection: Path) -> None:
-    assert run("vocab", "tree", collection).stdout == "Bread\n  Bread, Rye\nOats\n"
-    assert run("vocab", "tree", collection, "--depth", 1).stdout == "Bread  (+1)\nOats\n"
+    # B01 precedes J01.
+    assert run("vocab", "tree", collection).stdout == "Oats\nBread\n  Bread, Rye\n"
+    assert run("vocab", "tree", collection, "--depth", 1).stdout == "Oats\nBread  (+1)\n"
     found = json.loads(run("vocab", "tree", collection, "Bread", "--json").stdout)
     assert found[0]["narrower"][0]["id"] == "D000002"
+
+
+def test_a_tree_is_sorted(run: Run, tmp_path: Path) -> None:
+    rows = ["t\tTop\t", "a\tType 10\tt", "b\ttype 2\tt", "c\tÖl\tt", "d\tOma\tt", "e\tZoo\tt"]
+    (tmp_path / "v.tsv").write_text("\n".join(["id\tname\tbroader", *rows]))
+    expected = ["Top", "  Öl", "  Oma", "  type 2", "  Type 10", "  Zoo"]
+    assert run("vocab", "tree", "v.tsv").stdout.splitlines() == expected
+    rows = ["1\tTop\tC|D", "2\tLast\tC.10|D.1", "3\tMiddle\tC.9", "4\tFirst\tC.8|A.99"]
+    rows = [row.replace("C", "C01").replace("D", "D01").replace("A.", "A01.") for row in rows]
+    (tmp_path / "m.tsv").write_text("\n".join(["id\tname\ttree_numbers", *rows]))
+    shown = run("vocab", "tree", "m.tsv", "Top").stdout.splitlines()
+    assert shown == ["Top", "  First", "  Middle", "  Last"]
+
+
+def test_cycles_are_shown_from_the_top(run: Run, tmp_path: Path) -> None:
+    cycle = "".join(f"c{n}\tN{n:04}\tc{(n + 1) % 2000}\n" for n in range(2000))
+    (tmp_path / "v.tsv").write_text(f"id\tname\tbroader\na\tA\tb\nb\tB\ta\ns\tS\ts\n{cycle}")
+    result = run("vocab", "tree", "v.tsv", "--depth", 3)
+    assert result.stdout == "A\n  B\n    A  (+1)\nN0000\n  N1999\n    N1998  (+1)\nS\n"
+    assert result.stderr.count("warning:") == 1
+    assert "2,003 concepts are in cycles of broader links" in result.stderr
+    assert run("vocab", "tree", "v.tsv", "--depth", 200, "--json").exit_code == 0
+    assert run("vocab", "stats", "v.tsv").exit_code == 0
 
 
 def test_a_circle_ends(run: Run, tmp_path: Path) -> None:

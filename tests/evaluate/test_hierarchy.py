@@ -32,4 +32,17 @@ def test_no_pairs_leave_all_under_the_root() -> None:
 
 def test_a_loop_ends() -> None:
     hierarchy = Hierarchy.from_pairs([(0, 1), (1, 0), (1, 2)], 3)
-    assert hierarchy.distances(2, 1000) == {2: 0, 1: 1, 0: 2}
+    assert hierarchy.distances(2, 1000) == {2: 0, 1: 1, 0: 2, 3: 2}
+
+
+def test_every_node_reaches_the_root_whatever_the_cycles() -> None:
+    long = [(node, node + 1) for node in range(10, 5_000)] + [(5_000, 10)]
+    hierarchy = Hierarchy.from_pairs(
+        [(0, 0), (1, 2), (2, 1), (2, 3), (9, 4), (4, 5), (5, 4), *long], 6
+    )
+    root = hierarchy.root
+    assert all(root in hierarchy.distances(node, 10_000) for node in range(root))
+    assert hierarchy.above(0) == [root]
+    assert sorted(hierarchy.above(1)) == [2, root]
+    # A cycle with something above it is no top.
+    assert sorted(hierarchy.above(4)) == [5, 9]

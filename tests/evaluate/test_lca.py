@@ -131,3 +131,14 @@ def test_swapping_gold_and_predicted_swaps_precision_and_recall(make: Make, seed
         assert value == pytest.approx(parse_measure(right).value(other))
     same = make(a, a, width=40, hierarchy=hierarchy)
     assert parse_measure("LCA-F").value(same) == 1
+
+
+@pytest.mark.parametrize("name", ["hP", "hR", "hF", "LCA-P", "LCA-R", "LCA-F"])
+def test_measures_work_with_cycles(name: str, make: Make) -> None:
+    # 0 ⇄ 1 with 2 below, 3 its own parent, 4 below 3.
+    hierarchy = Hierarchy.from_pairs([(0, 1), (1, 0), (0, 2), (3, 3), (3, 4)], 5)
+    measure = parse_measure(name)
+    same = make([[0], [2], [4]], [[0], [2], [4]], width=5, hierarchy=hierarchy)
+    assert measure.value(same) == 1
+    apart = make([[2], [1]], [[4], [3]], width=5, hierarchy=hierarchy)
+    assert 0 < measure.value(apart) < 1

@@ -35,7 +35,8 @@ def test_include_and_exclude(vocabulary: Vocabulary) -> None:
     assert allowed(LabelPolicy(vocabulary, include=["A01"])) == [0, 1]
     assert allowed(LabelPolicy(vocabulary, include=["A"], exclude=["A01.100"])) == [0]
     assert allowed(LabelPolicy(vocabulary, include=["http://example.org/v"])) == [3]
-    with pytest.raises(ConfigError, match="'Wheat' is not a concept, notation or scheme"):
+    assert allowed(LabelPolicy(vocabulary, include=["Bread"])) == [0, 1]
+    with pytest.raises(ConfigError, match="'Wheat' is no concept, notation, scheme or group"):
         LabelPolicy(vocabulary, include=["Wheat"])
 
 
@@ -46,3 +47,21 @@ def test_fold_broader(vocabulary: Vocabulary) -> None:
     ]
     folded = fold_broader(made, vocabulary)
     assert [(s.concept.id, s.rank) for s in folded] == [("V3", 1), ("V2", 2)]
+
+
+def test_fold_broader_keeps_headings_in_cycles() -> None:
+    concepts = [
+        Concept("a", {}, broader=("b",)),
+        Concept("b", {}, broader=("a",)),
+        Concept("c", {}, broader=("a",)),
+        Concept("d", {}, broader=("d",)),
+    ]
+    vocabulary = Vocabulary(concepts)
+
+    def folded(*ids: str) -> list[str]:
+        made = [Suggestion(vocabulary.concept(one), 0.5, 1, (), 5) for one in ids]
+        return [suggestion.concept.id for suggestion in fold_broader(made, vocabulary)]
+
+    assert folded("a") == ["a"]
+    assert folded("a", "b", "d") == ["a", "b", "d"]
+    assert folded("a", "b", "c") == ["c"]

@@ -423,3 +423,41 @@ def test_database_errors_keep_their_meaning(tmp_path: Path) -> None:
         raise VocabularyError("passes through")
     assert not database.connection.in_transaction
     database.close()
+
+
+def test_detection_prefers_the_languages_of_the_collection(
+    tmp_path: Path, vocabulary: Vocabulary
+) -> None:
+    finnish = "Joessa on keväällä enemmän vettä kuin kukaan osasi odottaa."
+    english = "In spring the river carries more water than anybody had thought."
+    german = "Der Fluss führt im Frühling mehr Wasser, als man gedacht hatte."
+    title = Document("title", "Uusi maailma")
+    with Indexer.create(tmp_path / "empty", vocabulary) as indexer:
+        # One batch: its own clear texts decide about the unclear one.
+        stated = [Document(f"s{n}", english, language="en") for n in range(3)]
+        indexer.add([title, *stated, *(Document(f"f{n}", finnish) for n in range(3))])
+        assert indexer.info().languages == {"fi": 4, "en": 3}
+        assert [one.language for one in indexer.collection.prepared([title])] == ["fi"]
+        indexer.add([Document("new", german), Document("number", "1914-1918")])
+        assert indexer.info().languages == {"fi": 5, "en": 3, "de": 1}
+        # A document that is added again keeps its language, so it is unchanged.
+        indexer.add(
+            Document(f"e{n}", "Alla lingua della musica", language="et") for n in range(500)
+        )
+        assert indexer.collection.expected_languages() == ("et",)
+        assert indexer.add([title, Document("f1", finnish)]).unchanged == 2
+        # Its new text is clearly in another language.
+        indexer.add([Document("f1", german)])
+        replaced = indexer.document("f1")
+        assert replaced is not None
+        assert replaced.language == "de"
+
+
+def test_names_in_a_language(indexer: Indexer) -> None:
+    collection = indexer.collection
+    assert [collection.has_names_in(code) for code in ("en", "de", "fi", 'e"n')] == [
+        True,
+        True,
+        False,
+        False,
+    ]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -112,6 +113,75 @@ e:nameless a skos:Concept .
 def test_a_remote_context_is_not_fetched(write: Write) -> None:
     path = write("v.jsonld", '{"@context": "http://192.0.2.1/c.json", "@id": "http://e.org/1"}')
     with pytest.raises(DamagedFileError, match="is not fetched"):
+        read_vocabulary(path)
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        '[{"skos": "http://www.w3.org/2004/02/skos/core#"}, "http://192.0.2.1/c.json"]',
+        '{"@import": "http://192.0.2.1/c.json"}',
+        '{"t": {"@id": "http://e.org/t", "@context": "http://192.0.2.1/c.json"}}',
+        '"other.json"',
+    ],
+)
+def test_contexts_are_found_wherever_they_are(context: str, write: Write) -> None:
+    write("other.json", '{"@context": {}}')
+    path = write("v.jsonld", f'{{"@id": "http://e.org/1", "@context": {context}}}')
+    with pytest.raises(DamagedFileError, match="is not in the file and is not fetched"):
+        read_vocabulary(path)
+
+
+RDF_XML = """<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+ xmlns:skos="http://www.w3.org/2004/02/skos/core#">
+<skos:Concept rdf:about="http://e.org/1"><skos:prefLabel>{}</skos:prefLabel></skos:Concept>
+</rdf:RDF>"""
+NESTED = '<!ENTITY a "aaaaaaaaaa">' + "".join(
+    f'<!ENTITY {outer} "{f"&{inner};" * 10}">'
+    for inner, outer in zip("abcdefgh", "bcdefghi", strict=True)
+)
+
+
+@pytest.mark.parametrize(
+    ("entities", "text", "reason"),
+    [
+        (NESTED, "&i;", "'c' expands to more than 500 characters"),
+        (NESTED, "nothing", "'c' expands to more than 500 characters"),
+        (f'<!ENTITY a "{"a" * 10_000}">', "&a;" * 50_000, "'a' expands to more than 500"),
+        (f'<!ENTITY a "{"a" * 500}">', "&a;" * 50_000, "longer than 1,000,000 characters"),
+        ('<!ENTITY a "&b;"><!ENTITY b "&a;">', "&a;", "contains itself"),
+        ('<!ENTITY a SYSTEM "file:///etc/passwd">', "&a;", "'a' is external and is not fetched"),
+        ('<!ENTITY % p SYSTEM "http://192.0.2.1/x.dtd"> %p;', "a", "parameter entity 'p'"),
+        (
+            "<!ENTITY % p \"<!ENTITY a SYSTEM 'file:///etc/passwd'>\"> %p;",
+            "&a;",
+            "parameter entity 'p'",
+        ),
+        ("", "a" * 1_000_001, "longer than 1,000,000 characters"),
+        ("", "<a>" * 5_000 + "</a>" * 5_000, "nested more than 1,000 levels deep"),
+        (" " * 100_000, "a", "no XML element in the first 65,536 bytes"),
+    ],
+)
+def test_hostile_rdf_xml_ends_at_once(entities: str, text: str, reason: str, write: Write) -> None:
+    doctype = f"<!DOCTYPE rdf:RDF [{entities}]>" if entities else ""
+    path = write("v.rdf", f'<?xml version="1.0"?>{doctype}{RDF_XML.format(text)}')
+    started = time.process_time()
+    with pytest.raises(DamagedFileError, match=reason) as caught:
+        read_vocabulary(path)
+    assert time.process_time() - started < 5
+    assert "\n" not in str(caught.value)
+
+
+def test_entities_for_namespaces_are_read(write: Write) -> None:
+    doctype = '<!DOCTYPE rdf:RDF [<!ENTITY e "http://e.org/"><!ENTITY f "&e;f/">]>'
+    content = RDF_XML.format("One &amp; &f;").replace('"http://e.org/1"', '"&e;1"')
+    (concept,) = read_vocabulary(write("v.rdf", f"{doctype}{content}"))
+    assert (concept.id, concept.name()) == ("http://e.org/1", "One & http://e.org/f/")
+
+
+def test_deeply_nested_turtle_is_refused(write: Write) -> None:
+    path = write("v.ttl", "<http://a> <http://b> " + "[<http://b> " * 50_000)
+    with pytest.raises(DamagedFileError, match="nested too deeply"):
         read_vocabulary(path)
 
 

@@ -16,6 +16,7 @@ import typer
 from labelkin.cli.build import build_with_progress
 from labelkin.cli.console import counted, print_json, print_message, seconds_text
 from labelkin.cli.exits import exit_after_reading
+from labelkin.cli.languages import ForeignTexts, heading_language, names_as_json
 from labelkin.cli.options import (
     CollectionPath,
     CorpusFiles,
@@ -80,6 +81,8 @@ def annotate(
             folder = tempfile.TemporaryDirectory(prefix="labelkin-")
             output = Path(stack.enter_context(folder)) / "annotations"
         settings = suggestion_settings(indexer, asked)
+        language = heading_language(indexer, asked.language)
+        foreign = ForeignTexts(indexer)
         if settings.k:
             build_with_progress(indexer, asked.representation)
         print_unknown_labels(indexer, [settings])
@@ -92,17 +95,17 @@ def annotate(
             "model": indexer.models_checksum(settings.method),
             "config": indexer.config.model_dump(),
             "fold_broader": asked.fold_broader,
-            "language": asked.language,
+            "language": language,
         }
         band = method.bands(indexer.queries([]), settings)
         with meter("Annotating", corpus.bytes_total) as bar:
             report = annotate_documents(
-                corpus.documents(),
+                foreign.watched(corpus.documents()),
                 lambda batch: _records(
                     batch,
                     indexer.labels(batch, settings, asked.representation, fold=asked.fold_broader),
                     indexer.vocabulary,
-                    asked.language,
+                    language,
                     band,
                 ),
                 output,
@@ -111,6 +114,7 @@ def annotate(
                 format=to,
                 progress=lambda done: bar.update(corpus.bytes_read, counted(done, "document")),
             )
+        foreign.report()
         if to_stdout:
             with output.open("rb") as whole:
                 shutil.copyfileobj(whole, typer.get_binary_stream("stdout"))
@@ -149,7 +153,7 @@ def _records(
             "suggestions": [
                 {
                     "id": vocabulary[column].id,
-                    "name": vocabulary[column].name(language),
+                    **names_as_json(vocabulary[column], language),
                     "score": round(score, 6),
                     **({} if band is None else {"band": band(score)}),
                     "column": column,

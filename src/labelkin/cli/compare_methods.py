@@ -10,6 +10,7 @@ import typer
 from labelkin.cli.build import build_with_progress
 from labelkin.cli.console import counted, print_message
 from labelkin.cli.exits import exit_after_reading
+from labelkin.cli.languages import report_foreign_texts
 from labelkin.cli.measures import Measures, parsed_measures
 from labelkin.cli.options import (
     CollectionPath,
@@ -57,6 +58,7 @@ def compare(
         evaluations = compared(indexer, documents, names, representation)
         print_message(f"Compared on {counted(len(documents), 'document')} with labels.")
         print_known_documents(indexer, documents, _settings(indexer, names))
+        report_foreign_texts(indexer, documents)
     show_side_by_side(evaluations, asked, json)
     exit_after_reading(corpus.report, strict=False)
 

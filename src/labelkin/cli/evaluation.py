@@ -9,6 +9,7 @@ import typer
 from labelkin.cli.build import build_with_progress
 from labelkin.cli.console import counted, print_message
 from labelkin.cli.exits import exit_after_reading
+from labelkin.cli.languages import heading_language, report_foreign_texts
 from labelkin.cli.measures import Measures, PerLabel, parsed_measures, show_measures
 from labelkin.cli.options import (
     CollectionPath,
@@ -73,9 +74,11 @@ def evaluate(
         if any(one.k for one in settings):
             build_with_progress(indexer, representation)
         evaluations = indexer.compare(documents, settings, representation=representation)
-        labels = [(concept.id, concept.name()) for concept in indexer.vocabulary]
+        language = heading_language(indexer)
+        labels = [(concept.id, concept.name(language)) for concept in indexer.vocabulary]
         print_message(f"Evaluated {counted(len(documents), 'document')} with labels.")
         print_known_documents(indexer, documents, settings)
+        report_foreign_texts(indexer, documents)
         unknown = unknown_labels(documents, indexer.vocabulary)
         if unknown:
             labels += [(label, "") for label in unknown]

@@ -54,7 +54,10 @@ MethodNames = Annotated[
     list[str] | None,
     typer.Option("--method", help=f"{_METHODS} Repeat it to compare methods."),
 ]
-Language = Annotated[str, typer.Option(help="Language of heading names.")]
+Language = Annotated[
+    str | None,
+    typer.Option(help="Language of heading names, or all. Default: as labelkin.toml says."),
+]
 Voters = Annotated[
     int | None, typer.Option("-k", min=1, max=10_000, help="How many neighbours vote.")
 ]
@@ -77,10 +80,14 @@ Review = Annotated[
     ),
 ]
 Include = Annotated[
-    list[str] | None, typer.Option(help="Only this concept, branch or scheme; repeatable.")
+    list[str] | None,
+    typer.Option(
+        help="Only this concept with all below it, notation, scheme or group; repeatable."
+    ),
 ]
 Exclude = Annotated[
-    list[str] | None, typer.Option(help="Not this concept, branch or scheme; repeatable.")
+    list[str] | None,
+    typer.Option(help="Not this concept with all below it, notation, scheme or group; repeatable."),
 ]
 FoldBroader = Annotated[
     bool, typer.Option("--fold-broader", help="Leave out headings that narrower ones imply.")
@@ -101,7 +108,7 @@ class SuggestionOptions:
     fold_broader: FoldBroader = False
     method: MethodName = None
     representation: RepresentationName = None
-    language: Language = "en"
+    language: Language = None
 
 
 def takes(options: type[Any], name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -12,6 +12,7 @@ import typer
 from labelkin.cli.build import build_with_progress
 from labelkin.cli.console import print_json, print_message, print_table
 from labelkin.cli.exits import exit_after_reading
+from labelkin.cli.languages import ForeignTexts, heading_language, names_as_json
 from labelkin.cli.options import (
     BodyText,
     CollectionPath,
@@ -63,14 +64,17 @@ def suggest(
         Indexer.open(collection) as indexer,
     ):
         settings = suggestion_settings(indexer, asked)
+        language = heading_language(indexer, asked.language)
+        foreign = ForeignTexts(indexer)
         if settings.k:
             build_with_progress(indexer, asked.representation)
-        answered = _suggested(indexer, documents, settings, asked, explain=explain)
+        answered = _suggested(indexer, foreign.watched(documents), settings, asked, explain=explain)
         if json:
-            print_json([_as_json(*pair, asked.language) for pair in answered])
+            print_json([_as_json(*pair, language) for pair in answered])
         else:
             for document, suggestions in answered:
-                print_suggestions(document, suggestions, asked.language, explain, everything)
+                print_suggestions(document, suggestions, language, explain, everything)
+        foreign.report()
     if corpus is not None:
         exit_after_reading(corpus.report, strict=False)
 
@@ -157,7 +161,7 @@ def _as_json(document: Document, suggestions: list[Suggestion], language: str) -
         "suggestions": [
             {
                 "id": suggestion.concept.id,
-                "name": suggestion.concept.name(language),
+                **names_as_json(suggestion.concept, language),
                 "score": round(suggestion.score, 6),
                 "rank": suggestion.rank,
                 **_band_as_json(suggestion),
@@ -175,7 +179,7 @@ def _as_json(document: Document, suggestions: list[Suggestion], language: str) -
                         for carrier in suggestion.carriers
                     ],
                     "inferred_from": [
-                        {"id": concept.id, "name": concept.name(language)}
+                        {"id": concept.id, **names_as_json(concept, language)}
                         for concept in suggestion.inferred_from
                     ],
                     "named": [asdict(naming) for naming in suggestion.named],

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from labelkin.cli.console import print_facts, print_json, print_table
+from labelkin.cli.console import print_facts, print_json, print_message, print_table
 from labelkin.cli.exits import FAILED
+from labelkin.cli.languages import heading_language, language_of, names_as_json
 from labelkin.cli.options import CollectionPath, Json, Language
 
 if TYPE_CHECKING:
@@ -24,24 +25,30 @@ SourcePath = Annotated[
 
 def open_vocabulary(source: Path) -> Vocabulary:
     """The vocabulary of a collection folder or in a file."""
+    return _opened(source)[0]
+
+
+def _opened(source: Path, asked: str | None = None) -> tuple[Vocabulary, str]:
+    """A vocabulary, and the language to show its names in."""
     from labelkin.indexer import Indexer
     from labelkin.vocab import read_vocabulary
 
     if source.is_dir():
         with Indexer.open(source) as indexer:
-            return indexer.vocabulary
-    return read_vocabulary(source)
+            return indexer.vocabulary, heading_language(indexer, asked)
+    vocabulary = read_vocabulary(source)
+    return vocabulary, language_of(vocabulary, asked)
 
 
 @app.command()
 def show(
     source: SourcePath,
     heading: Annotated[str, typer.Argument(help="An id, a name or a synonym.")],
-    language: Language = "en",
+    language: Language = None,
     json: Json = False,
 ) -> None:
     """Show one heading with its names and its place in the hierarchy."""
-    vocabulary = open_vocabulary(source)
+    vocabulary, shown_in = _opened(source, language)
     concept = vocabulary.find(heading)
     narrower = vocabulary.narrower(concept.id)
     if json:
@@ -50,9 +57,10 @@ def show(
 
     def named(ids: tuple[str, ...]) -> str:
         return "; ".join(
-            vocabulary.concept(i).name(language) if i in vocabulary else i for i in ids
+            vocabulary.concept(i).name(shown_in) if i in vocabulary else i for i in ids
         )
 
+    groups = [f"{names[0]} ({one})" if names else one for one, names in concept.groups.items()]
     facts = [("Id", concept.id)]
     facts += [(f"Name ({tag})", name) for tag, name in concept.names.items()]
     facts += [(f"Synonyms ({tag})", "; ".join(names)) for tag, names in concept.synonyms.items()]
@@ -61,7 +69,8 @@ def show(
         ("Broader", named(concept.broader)),
         ("Narrower", named(narrower)),
         ("Related", named(concept.related)),
-        ("Schemes", "; ".join(concept.schemes)),
+        ("Schemes", "; ".join(one for one in concept.schemes if one not in concept.groups)),
+        ("Groups", "; ".join(groups)),
         ("Deprecated", "yes" if concept.deprecated else ""),
         ("Replaced by", named(concept.replaced_by)),
     ]
@@ -73,20 +82,24 @@ def search(
     source: SourcePath,
     query: Annotated[str, typer.Argument(help="Part of a name or synonym.")],
     limit: Annotated[int, typer.Option(min=1, help="How many headings to list.")] = 20,
-    language: Language = "en",
+    language: Language = None,
     json: Json = False,
 ) -> None:
     """Find headings by part of a name or synonym."""
-    hits = open_vocabulary(source).search(query, limit)
+    vocabulary, shown_in = _opened(source, language)
+    hits = vocabulary.search(query, limit)
     if json:
-        rows = [{"id": c.id, "name": c.name(language), "matched": name} for c, name in hits]
+        rows = [{"id": c.id, **names_as_json(c, shown_in), "matched": name} for c, name in hits]
         print_json(rows)
     elif hits:
         rows_text = [
-            (c.id, c.name(language), name if name != c.name(language) else "") for c, name in hits
+            (c.id, c.name(shown_in), name if name != c.name(shown_in) else "") for c, name in hits
         ]
         print_table("", [("id", False), ("heading", False), ("matched", False)], rows_text)
     if not hits:
+        close = vocabulary.similar_names(query)
+        hint = f"did you mean {' or '.join(map(repr, close))}?" if close else "try a shorter part"
+        print_message(f"No heading contains {query!r} in a name or synonym; {hint}")
         raise typer.Exit(FAILED)
 
 
@@ -95,33 +108,37 @@ def related(
     collection: CollectionPath,
     heading: Annotated[str, typer.Argument(help="An id, a name or a synonym.")],
     limit: Annotated[int, typer.Option(min=1, help="How many headings to list.")] = 10,
-    language: Language = "en",
+    language: Language = None,
     json: Json = False,
 ) -> None:
     """List the headings that the label autoencoder places nearest to one."""
     from labelkin.indexer import Indexer
 
     with Indexer.open(collection) as indexer:
+        shown_in = heading_language(indexer, language)
         nearest = indexer.related(heading, limit)
     if json:
-        print_json([{"id": c.id, "name": c.name(language), "similarity": s} for c, s in nearest])
+        rows = [{"id": c.id, **names_as_json(c, shown_in), "similarity": s} for c, s in nearest]
+        print_json(rows)
         return
-    rows = [(f"{similarity:.3f}", c.id, c.name(language)) for c, similarity in nearest]
-    print_table("", [("similarity", True), ("id", False), ("heading", False)], rows)
+    table = [(f"{similarity:.3f}", c.id, c.name(shown_in)) for c, similarity in nearest]
+    print_table("", [("similarity", True), ("id", False), ("heading", False)], table)
 
 
 @app.command()
 def tree(
     source: SourcePath,
     heading: Annotated[str | None, typer.Argument(help="Where to start; default: the top.")] = None,
-    depth: Annotated[int, typer.Option(min=1, help="How many levels to show.")] = 2,
-    language: Language = "en",
+    depth: Annotated[int, typer.Option(min=1, max=200, help="How many levels to show.")] = 2,
+    language: Language = None,
     json: Json = False,
 ) -> None:
-    """Show headings with the narrower ones below them."""
-    vocabulary = open_vocabulary(source)
-    roots = [vocabulary.find(heading)] if heading else vocabulary.top()
-    branches = [_branch(vocabulary, root, depth, language, frozenset()) for root in roots]
+    """Show headings with the narrower ones below them, by notation or name."""
+    from labelkin.vocab.order import in_order
+
+    vocabulary, shown_in = _opened(source, language)
+    roots = [vocabulary.find(heading)] if heading else in_order(vocabulary.top(), shown_in)
+    branches = [_branch(vocabulary, root, depth, shown_in, frozenset()) for root in roots]
     if json:
         print_json(branches)
         return
@@ -132,17 +149,19 @@ def tree(
 def _branch(
     vocabulary: Vocabulary, concept: Concept, depth: int, language: str, above: frozenset[str]
 ) -> dict[str, object]:
+    from labelkin.vocab.order import in_order
+
     below = vocabulary.narrower(concept.id)
     branch: dict[str, object] = {
         "id": concept.id,
-        "name": concept.name(language),
+        **names_as_json(concept, language),
         "narrower_count": len(below),
     }
     # A vocabulary may contain a cycle.
     if depth > 1 and concept.id not in above:
         branch["narrower"] = [
-            _branch(vocabulary, vocabulary.concept(i), depth - 1, language, above | {concept.id})
-            for i in below
+            _branch(vocabulary, one, depth - 1, language, above | {concept.id})
+            for one in in_order(map(vocabulary.concept, below), language, concept)
         ]
     return branch
 
@@ -158,12 +177,12 @@ def _print_branch(branch: dict[str, object], level: int) -> None:
 
 
 @app.command()
-def stats(source: SourcePath, language: Language = "en", json: Json = False) -> None:
+def stats(source: SourcePath, language: Language = None, json: Json = False) -> None:
     """Count headings per top-level category, names, synonyms and places in the hierarchy."""
     from labelkin.vocab import categories
 
-    vocabulary = open_vocabulary(source)
-    by_category = categories(vocabulary, language)
+    vocabulary, shown_in = _opened(source, language)
+    by_category = categories(vocabulary, shown_in)
     synonyms = sum(len(names) for c in vocabulary for names in c.synonyms.values())
     placed = sum(bool(c.notations or c.broader or vocabulary.narrower(c.id)) for c in vocabulary)
     counts = {

@@ -7,9 +7,8 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from labelkin.exceptions import ConfigError
 from labelkin.store.reader import Reader
-from labelkin.vocab.concept import Concept
+from labelkin.vocab.branches import Branches
 from labelkin.vocab.vocabulary import Vocabulary
 
 
@@ -17,24 +16,31 @@ class LabelPolicy:
     """Turns the labels that documents carry into those that may be suggested.
 
     A deprecated concept counts as the one that replaced it, or not at all.
-    `include` and `exclude` name concepts (by id or name) or branches: a tree
-    number or notation with everything below it, or a scheme.
+    `include` and `exclude` name concepts, notations, schemes and groups, each
+    with everything below it: see `branches`, which a caller can pass to reuse it.
     """
 
     def __init__(
-        self, vocabulary: Vocabulary, include: Iterable[str] = (), exclude: Iterable[str] = ()
+        self,
+        vocabulary: Vocabulary,
+        include: Iterable[str] = (),
+        exclude: Iterable[str] = (),
+        branches: Branches | None = None,
     ) -> None:
         self.target = np.array(
             [_current(vocabulary, column) for column in range(len(vocabulary))], dtype=np.int64
         )
         allowed = np.ones(len(vocabulary), dtype=bool)
-        wanted = list(include)
-        if wanted:
+        wanted, unwanted = list(include), list(exclude)
+        if branches is None and (wanted or unwanted):
+            branches = Branches(vocabulary)
+        if branches is not None and wanted:
             allowed[:] = False
-            for name in wanted:
-                allowed[_branch(vocabulary, name)] = True
-        for name in exclude:
-            allowed[_branch(vocabulary, name)] = False
+            for entry in wanted:
+                allowed[branches.columns(entry)] = True
+        if branches is not None:
+            for entry in unwanted:
+                allowed[branches.columns(entry)] = False
         self.target[(self.target >= 0) & ~allowed[self.target]] = -1
         self._changes_nothing = bool((self.target == np.arange(len(vocabulary))).all())
 
@@ -61,9 +67,15 @@ def policy_for(
     include, exclude = tuple(include), tuple(exclude)
     if not (include or exclude or reader.has_deprecated_concepts()):
         return None
-    return reader.vocabulary_state.derived.get(
-        ("policy", include, exclude), lambda: LabelPolicy(reader.vocabulary, include, exclude)
-    )
+    derived = reader.vocabulary_state.derived
+
+    def make() -> LabelPolicy:
+        branches = None
+        if include or exclude:
+            branches = derived.get("branches", lambda: Branches(reader.vocabulary))
+        return LabelPolicy(reader.vocabulary, include, exclude, branches)
+
+    return derived.get(("policy", include, exclude), make)
 
 
 def _current(vocabulary: Vocabulary, column: int) -> int:
@@ -76,27 +88,3 @@ def _current(vocabulary: Vocabulary, column: int) -> int:
             return -1
         column = vocabulary.column(successors[0])
     return -1 if column in seen else column
-
-
-def _branch(vocabulary: Vocabulary, name: str) -> npt.NDArray[np.int64]:
-    """The columns that an entry of an include or exclude list means."""
-    columns = [column for column, concept in enumerate(vocabulary) if _is_below(concept, name)]
-    if not columns:
-        resolved = vocabulary.resolve(name).column
-        columns = [] if resolved is None else [resolved]
-    if not columns:
-        raise ConfigError(
-            f"{name!r} is not a concept, notation or scheme of this vocabulary; "
-            "try `labelkin vocab search`"
-        )
-    return np.array(columns, dtype=np.int64)
-
-
-def _is_below(concept: Concept, name: str) -> bool:
-    if name in concept.schemes:
-        return True
-    is_category = len(name) == 1 and name.isalpha()
-    return any(
-        place == name or place.startswith(f"{name}.") or (is_category and place.startswith(name))
-        for place in concept.notations
-    )

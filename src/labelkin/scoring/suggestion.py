@@ -110,7 +110,7 @@ class Suggestion:
 
 def fold_broader(suggestions: Sequence[Suggestion], vocabulary: Vocabulary) -> list[Suggestion]:
     """`suggestions` without headings that a narrower one among them implies."""
-    implied = ancestors((suggestion.concept.id for suggestion in suggestions), vocabulary)
+    implied = implied_by_others([one.concept.id for one in suggestions], vocabulary)
     kept = [suggestion for suggestion in suggestions if suggestion.concept.id not in implied]
     return [replace(suggestion, rank=rank) for rank, suggestion in enumerate(kept, start=1)]
 
@@ -120,15 +120,29 @@ def fold_broader_labels(given: Ranking, vocabulary: Vocabulary) -> Ranking:
     kept: list[bool] = []
     for columns, _ in given:
         identifiers = [vocabulary[column].id for column in columns.tolist()]
-        implied = ancestors(identifiers, vocabulary)
+        implied = implied_by_others(identifiers, vocabulary)
         kept += [identifier not in implied for identifier in identifiers]
     return given.kept(np.array(kept, dtype=np.bool_))
 
 
-def ancestors(identifiers: Iterable[str], vocabulary: Vocabulary) -> set[str]:
-    """Everything above the given concepts in the hierarchy."""
+def implied_by_others(identifiers: Iterable[str], vocabulary: Vocabulary) -> set[str]:
+    """Those of the concepts that are above another one of them.
+
+    Concepts in one cycle do not imply each other.
+    """
+    above = {identifier: _ancestors(identifier, vocabulary) for identifier in identifiers}
+    return {
+        broader
+        for narrower, ancestors in above.items()
+        for broader in ancestors & above.keys()
+        if narrower not in above[broader]
+    }
+
+
+def _ancestors(identifier: str, vocabulary: Vocabulary) -> set[str]:
+    """Everything above a concept in the hierarchy; also itself if it is in a cycle."""
     above: set[str] = set()
-    pending = [parent for identifier in identifiers for parent in vocabulary.broader(identifier)]
+    pending = [*vocabulary.broader(identifier)]
     while pending:
         identifier = pending.pop()
         if identifier not in above:

@@ -26,6 +26,7 @@ from labelkin.exceptions import ConfigError
 from labelkin.registry import installed, loaded
 from labelkin.store.folder import file_signature
 from labelkin.store.locks import FileLock, beside
+from labelkin.vocab.concept import ALL_LANGUAGES
 
 logger = logging.getLogger(__name__)
 
@@ -82,6 +83,25 @@ class LabelsSection(Section):
         description='Labels that the vocabulary lacks: "report" lists and ignores them (they stay '
         'with the document as text); "keep" makes each one a new concept.',
     )
+
+
+class VocabularySection(Section):
+    """How headings are shown."""
+
+    language: str = Field(
+        default="auto",
+        description="Language of heading names, as an ISO 639 code; a heading without a name in it "
+        'is shown in English or any other. "auto" is English, or the language with the most names '
+        'if none is in English. "all" shows all languages.',
+    )
+
+    @field_validator("language")
+    @classmethod
+    def _known_language(cls, tag: str) -> str:
+        code = tag if tag in ("auto", ALL_LANGUAGES) else normalise_language(tag)
+        if code is None:
+            raise ValueError("not a language code; use one such as 'en', 'auto' or 'all'")
+        return code
 
 
 class RepresentationSection(Section):
@@ -228,8 +248,9 @@ class SuggestSection(Section):
     limit: int = Field(default=0, ge=0, description="At most this many headings; 0 for no limit.")
     include: list[str] = Field(
         default=[],
-        description="Suggest only these: concepts by id or name, tree numbers or notations with "
-        "everything below them, or schemes. Empty allows everything.",
+        description="Suggest only these: concepts by id or name with everything below them, "
+        "tree numbers or notations with everything below them, or the members of schemes and "
+        "groups. Empty allows everything.",
     )
     exclude: list[str] = Field(default=[], description="Never suggest these; as in include.")
 
@@ -393,6 +414,7 @@ class Config(Section):
     collection: CollectionSection = CollectionSection()
     documents: DocumentsSection = DocumentsSection()
     labels: LabelsSection = LabelsSection()
+    vocabulary: VocabularySection = VocabularySection()
     representation: RepresentationSection = RepresentationSection()
     dense: DenseSection = DenseSection()
     fusion: FusionSection = FusionSection()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from labelkin.corpus.document import Document
-from labelkin.corpus.language import detect_language
+from labelkin.corpus.language import clear_language, detect_language, usual_languages
 from labelkin.corpus.text import is_valid_id, text_checksum
 from labelkin.exceptions import CollectionDamagedError
 from labelkin.store.config import Config
@@ -204,22 +206,50 @@ class Reader(ABC):
         cut = [document.cut(limit) for document in documents]
         if all(document.language for document in cut):
             return cut
-        expected = self.only_language()
+        only = self.only_language() if self.config.collection.language == "auto" else None
+        if only is not None:
+            return [
+                document if document.language else replace(document, language=only)
+                for document in cut
+            ]
+        expected = self.expected_languages()
         return [self.in_its_language(document, expected) for document in cut]
 
-    def in_its_language(self, document: Document, expected: str | None = None) -> Document:
+    def in_its_language(self, document: Document, expected: Sequence[str] = ()) -> Document:
         """`document` with its language: its own, else the collection's, else a detected one.
 
-        `expected` takes the place of detection.
+        Detection prefers the `expected` languages.
         """
         if document.language:
             return document
-        language = self.config.collection.language
-        if language == "auto" and expected is not None:
-            language = expected
+        language: str | None = self.config.collection.language
         if language == "auto":
-            language = detect_language(document.text) or "en"
-        return replace(document, language=language)
+            language = detect_language(document.text, expected)
+        return replace(document, language=language or next(iter(expected), "en"))
+
+    def expected_languages(self, documents: Sequence[Document] = ()) -> tuple[str, ...]:
+        """The usual languages of the collection and of `documents`, the most frequent first.
+
+        Documents whose language is not clear do not count. Empty if no language has to
+        be detected.
+        """
+        if self.config.collection.language != "auto" or (
+            documents and all(document.language for document in documents)
+        ):
+            return ()
+        counts: Counter[str] = Counter()
+        for language, count in self.languages().items():
+            counts[language or ""] += count
+        for document in documents:
+            counts[document.language or clear_language(document.text) or ""] += 1
+        del counts[""]
+        return usual_languages(counts)
+
+    def has_names_in(self, language: str) -> bool:
+        """Whether any concept has a name in this language, without reading the vocabulary."""
+        path = "$.names." + json.dumps(language)
+        statement = "SELECT 1 FROM concepts WHERE json_type(concept, ?) IS NOT NULL LIMIT 1"
+        return bool(self._query(statement, (path,)))
 
     def document(self, identifier: str) -> Document | None:
         """The document with this id."""

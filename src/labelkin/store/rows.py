@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -130,7 +131,16 @@ def concept_from_json(text: str) -> Concept:
         language: tuple(names) for language, names in content.get("synonyms", {}).items()
     }
     content.setdefault("names", {})
+    content["groups"] = _shared_groups(
+        tuple((group, tuple(names)) for group, names in content.get("groups", {}).items())
+    )
     return Concept(**content)
+
+
+@lru_cache(maxsize=10_000)
+def _shared_groups(groups: tuple[tuple[str, tuple[str, ...]], ...]) -> dict[str, tuple[str, ...]]:
+    """The groups of a concept as one object for all concepts that have the same."""
+    return dict(groups)
 
 
 def _checksum(values: Values) -> bytes:

@@ -91,6 +91,10 @@ class Snapshot(Reader):
         """The language that all documents share, None if there are several."""
         return self._values.get("language", super().only_language)
 
+    def languages(self) -> dict[str | None, int]:
+        """How many documents each language has, the most frequent first. Do not change it."""
+        return self._values.get("languages", super().languages)
+
     def _reuse(self, previous: Snapshot) -> None:
         """Take over the tombstones that `previous` has read, and add the new ones."""
         before: Rows | None = previous._values.peek("tombstones")

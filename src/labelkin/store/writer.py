@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from labelkin.corpus.document import Deletion, Document
@@ -159,12 +159,17 @@ class _Batch:
             if any(isinstance(item, Document) for item in latest.values()):
                 self._vocabulary.at(before)
             stored = _stored(connection, latest)
+            new = [item for identifier, item in latest.items() if identifier not in stored]
+            expected = self._collection.expected_languages(
+                [item for item in new if isinstance(item, Document)]
+            )
             added: list[Values] = []
             dropped: list[int] = []
             for identifier, item in latest.items():
-                row, checksum = stored.get(identifier, (None, None))
+                row, checksum, language = stored.get(identifier, (None, None, None))
                 if isinstance(item, Document):
-                    values = self._values(item)
+                    # A stored document keeps its language unless its text is clearly in another.
+                    values = self._values(item, (language,) if language else expected)
                     if row is not None and row >= self._first_row:
                         self._report.add_duplicate(identifier)
                     elif checksum == values[_CHECKSUM]:
@@ -221,8 +226,8 @@ class _Batch:
         )
         self._report.new_concepts = len(self._new_concepts)
 
-    def _values(self, document: Document) -> Values:
-        document = self._collection.in_its_language(document)
+    def _values(self, document: Document, expected: Sequence[str]) -> Values:
+        document = self._collection.in_its_language(document, expected)
         labels = self._resolve(document)
         resolved = len(labels.order) - len(labels.unresolved)
         self._report.labels_resolved += resolved
@@ -266,13 +271,13 @@ def _ad_hoc_concept(label: str, name: str, language: str | None) -> Concept:
 
 def _stored(
     connection: sqlite3.Connection, identifiers: Iterable[str]
-) -> dict[str, tuple[int, bytes]]:
+) -> dict[str, tuple[int, bytes, str | None]]:
     wanted = list(identifiers)
     marks = ", ".join("?" * len(wanted))
     rows = connection.execute(
-        f"SELECT id, row, digest FROM documents WHERE id IN ({marks})", wanted
+        f"SELECT id, row, digest, language FROM documents WHERE id IN ({marks})", wanted
     )
-    return {identifier: (row, checksum) for identifier, row, checksum in rows}
+    return {identifier: (row, checksum, language) for identifier, row, checksum, language in rows}
 
 
 def _batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:

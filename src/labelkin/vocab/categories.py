@@ -59,8 +59,10 @@ def _by_top_concept(vocabulary: Vocabulary, language: str) -> list[Category]:
         pending = list(vocabulary.narrower(concept.id))
         while pending:
             identifier = pending.pop()
+            if identifier == concept.id:  # a cycle
+                continue
             places += 1
-            if identifier not in below and identifier != concept.id:
+            if identifier not in below:
                 below.add(identifier)
                 pending.extend(vocabulary.narrower(identifier))
         code = concept.notations[0] if concept.notations else concept.id

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+# In place of a language code.
+ALL_LANGUAGES = "all"
+
 
 @dataclass(frozen=True, slots=True)
 class Concept:
@@ -13,7 +16,10 @@ class Concept:
     `names` and `synonyms` are keyed by language code. `notations` are codes
     that place the concept in a scheme (MeSH tree numbers, classification
     codes). `broader`, `related` and `replaced_by` hold concept ids;
-    `Vocabulary.narrower` gives the inverse of `broader`.
+    `Vocabulary.narrower` gives the inverse of `broader`. `schemes` holds the ids
+    of concept schemes. `groups` maps the ids of the groups and named schemes
+    that the concept belongs to, directly or through other groups, to their
+    names and notations.
     """
 
     id: str
@@ -25,12 +31,16 @@ class Concept:
     schemes: tuple[str, ...] = ()
     deprecated: bool = False
     replaced_by: tuple[str, ...] = ()
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def name(self, language: str = "en") -> str:
         """The preferred name in `language`, else in English, else in any, else the id.
 
-        A regional tag such as `de-AT` falls back to `de`.
+        A regional tag such as `de-AT` falls back to `de`; `all` gives the names in all
+        languages, separated by ` / `.
         """
+        if language == ALL_LANGUAGES:
+            return " / ".join(dict.fromkeys(self.names.values())) or self.id
         for known in (language, language.partition("-")[0], "en"):
             if known in self.names:
                 return self.names[known]

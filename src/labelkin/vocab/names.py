@@ -40,6 +40,11 @@ class Resolution:
     column: int | None
     match: Match
 
+    @property
+    def is_ambiguous(self) -> bool:
+        """Whether several concepts share the name."""
+        return self.match is Match.AMBIGUOUS
+
 
 def name_key(name: str) -> str:
     """The key under which `name` is compared: without case, extra spaces and Unicode variants."""

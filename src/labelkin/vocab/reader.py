@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from pathlib import Path
 
@@ -12,9 +13,13 @@ from labelkin.exceptions import DamagedFileError, FormatError, InputError, Vocab
 from labelkin.vocab.concept import Concept
 from labelkin.vocab.vocabulary import Vocabulary
 
+logger = logging.getLogger(__name__)
+
 FORMATS = ("mesh-xml", "skos", "table")
 
 _MESH_ROOT = re.compile(rb"<DescriptorRecord(Set)?\b")
+# Names of a long cycle that are shown.
+_SHOWN = 6
 
 
 def read_vocabulary(
@@ -46,7 +51,24 @@ def read_vocabulary(
             vocabulary.add(concept)
     if not vocabulary:
         raise VocabularyError(f"{path}: no concepts found in the file")
+    _report_cycles(path, vocabulary)
     return vocabulary
+
+
+def _report_cycles(path: Path, vocabulary: Vocabulary) -> None:
+    groups = vocabulary.cycles()
+    if not groups:
+        return
+    count = sum(map(len, groups))
+    names = [concept.name() for concept in vocabulary.cycle_through(groups[0][0])]
+    if len(names) > _SHOWN:
+        names = [*names[: _SHOWN - 1], "…", names[-1]]
+    logger.warning(
+        "%s: %s of broader links, such as %s; labelkin works with them, but they are mistakes",
+        path,
+        "1 concept is in a cycle" if count == 1 else f"{count:,} concepts are in cycles",
+        " → ".join(names),
+    )
 
 
 def _read(path: Path, format: str | None, report: ReadReport, language: str) -> list[Concept]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
+import json
 import threading
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from labelkin.corpus.language import normalise_language
 from labelkin.corpus.report import ReadReport
@@ -13,6 +13,7 @@ from labelkin.corpus.source import Source
 from labelkin.corpus.text import clean_label
 from labelkin.exceptions import DamagedFileError
 from labelkin.vocab.concept import Concept
+from labelkin.vocab.rdf_xml import parse_rdf_xml
 
 if TYPE_CHECKING:
     from rdflib import Graph
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 
 # catch_warnings replaces the filters of the whole process and restores them afterwards.
 _warning_filters_lock = threading.Lock()
-_REMOTE_CONTEXT = re.compile(rb'"@context"\s*:\s*\[?\s*"(\w+://[^"]*)"')
+
+_ISO_THES = "http://purl.org/iso25964/skos-thes#"
 
 SYNTAXES = {
     ".ttl": "turtle",
@@ -49,9 +51,6 @@ def read_skos(
     from rdflib import Dataset, Graph, URIRef
     from rdflib.namespace import RDF, SKOS
 
-    if syntax == "json-ld":
-        _refuse_remote_contexts(source)
-
     # Quad syntaxes need a dataset; its default graph is the union of all graphs.
     graph: Graph = Dataset(default_union=True) if syntax in ("nquads", "trig") else Graph()
     try:
@@ -62,19 +61,27 @@ def read_skos(
         ):
             # rdflib uses parts of itself that it has deprecated.
             warnings.simplefilter("ignore", DeprecationWarning)
-            graph.parse(source=source.stream, format=syntax)
+            if syntax == "xml":
+                parse_rdf_xml(source, graph)
+            elif syntax == "json-ld":
+                graph.parse(data=_without_remote_contexts(source), format=syntax)
+            else:
+                graph.parse(source=source.stream, format=syntax)
     except DamagedFileError:
         raise
+    except RecursionError as error:
+        raise DamagedFileError(f"not readable as RDF ({syntax}): nested too deeply") from error
     except Exception as error:  # rdflib's parsers raise a dozen unrelated types
         reason = " ".join(str(error).split())[:200]
         raise DamagedFileError(f"not readable as RDF ({syntax}): {reason}") from error
     subjects = set(graph.subjects(RDF.type, SKOS.Concept))
     if not subjects:
         subjects = set(graph.subjects(SKOS.prefLabel))
-        for kind in (SKOS.ConceptScheme, SKOS.Collection, SKOS.OrderedCollection):
+        for kind in (SKOS.ConceptScheme, *_group_kinds()):
             subjects -= set(graph.subjects(RDF.type, kind))
     uris = sorted((node for node in subjects if isinstance(node, URIRef)), key=str)
-    concepts = [_concept(graph, uri, language) for uri in uris]
+    groups = _Groups(graph, language)
+    concepts = [_concept(graph, uri, language, groups) for uri in uris]
     nameless = [concept.id for concept in concepts if not concept.names]
     if nameless:
         message = f"{len(nameless):,} concepts have no preferred label, such as {nameless[0]}"
@@ -82,17 +89,98 @@ def read_skos(
     return concepts
 
 
-def _refuse_remote_contexts(source: Source) -> None:
-    """Refuse JSON-LD whose context rdflib would fetch from the network."""
-    remote = _REMOTE_CONTEXT.search(source.head)
-    if remote:
-        raise DamagedFileError(
-            f"the JSON-LD context {remote.group(1).decode('utf-8', 'replace')} is not in the file "
-            "and is not fetched; convert the file to Turtle, or include the context in it"
-        )
+def _without_remote_contexts(source: Source) -> bytes:
+    """The JSON-LD, unless rdflib would fetch a context from the network or another file."""
+    content = source.stream.read()
+    pending: list[Any] = [json.loads(content)]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, dict):
+            for key in ("@context", "@import"):
+                contexts = value.get(key)
+                for context in contexts if isinstance(contexts, list) else [contexts]:
+                    if isinstance(context, str):
+                        raise DamagedFileError(
+                            f"the JSON-LD context {context[:200]} is not in the file and is not "
+                            "fetched; convert the file to Turtle, or include the context in it"
+                        )
+            pending.extend(value.values())
+        elif isinstance(value, list):
+            pending.extend(value)
+    return content
 
 
-def _concept(graph: Graph, uri: Node, language: str) -> Concept:
+class _Groups:
+    """The collections and concept groups of a graph, which may contain others, and its schemes."""
+
+    def __init__(self, graph: Graph, language: str) -> None:
+        from rdflib.namespace import RDF, SKOS, Namespace
+
+        self._graph = graph
+        self._language = language
+        self._names: dict[Node, tuple[str, ...]] = {}
+        self._above: dict[Node, set[Node]] = {}
+        thesauri = Namespace(_ISO_THES)
+        nodes: set[Node] = set(graph.subjects(SKOS.member)) | set(graph.subjects(SKOS.memberList))
+        for kind in _group_kinds():
+            nodes |= set(graph.subjects(RDF.type, kind))
+        for group in nodes:
+            members = {*graph.objects(group, SKOS.member), *graph.objects(group, thesauri.subGroup)}
+            members |= set(graph.subjects(thesauri.superGroup, group))
+            for first in graph.objects(group, SKOS.memberList):
+                members |= _list_items(graph, first)
+            for member in members - {group}:
+                self._above.setdefault(member, set()).add(group)
+
+    def of(self, concept: Node, schemes: set[Node]) -> dict[str, tuple[str, ...]]:
+        """The groups above a concept and its named schemes, each with its names."""
+        groups: set[Node] = set()
+        pending = list(self._above.get(concept, ()))
+        while pending:
+            group = pending.pop()
+            if group not in groups:
+                groups.add(group)
+                pending.extend(self._above.get(group, ()))
+        named = {scheme for scheme in schemes if self.names(scheme)}
+        return {str(one): self.names(one) for one in sorted(groups | named, key=str)}
+
+    def names(self, group: Node) -> tuple[str, ...]:
+        """The names of a group or scheme in all languages, and its notations."""
+        from rdflib.namespace import DC, DCTERMS, RDFS, SKOS
+
+        if group not in self._names:
+            labels = _texts(self._graph, group, "prefLabel", self._language)
+            names = [text for texts in labels.values() for text in texts]
+            for kind in (RDFS.label, DCTERMS.title, DC.title, SKOS.notation):
+                names += sorted(clean_label(str(one)) for one in self._graph.objects(group, kind))
+            self._names[group] = tuple(dict.fromkeys(name for name in names if name))
+        return self._names[group]
+
+
+def _list_items(graph: Graph, first: Node) -> set[Node]:
+    """The items of an RDF list; one that leads back into itself ends there."""
+    from rdflib.namespace import RDF
+
+    items: set[Node] = set()
+    pending, seen = [first], {first}
+    while pending:
+        place = pending.pop()
+        items |= set(graph.objects(place, RDF.first))
+        following = set(graph.objects(place, RDF.rest)) - seen
+        seen |= following
+        pending.extend(following)
+    return items
+
+
+def _group_kinds() -> tuple[Node, ...]:
+    from rdflib import URIRef
+    from rdflib.namespace import SKOS
+
+    thesauri = (URIRef(_ISO_THES + name) for name in ("ConceptGroup", "ThesaurusArray"))
+    return (SKOS.Collection, SKOS.OrderedCollection, *thesauri)
+
+
+def _concept(graph: Graph, uri: Node, language: str, groups: _Groups) -> Concept:
     from rdflib.namespace import DCTERMS, OWL, SKOS
 
     preferred = _texts(graph, uri, "prefLabel", language)
@@ -123,6 +211,7 @@ def _concept(graph: Graph, uri: Node, language: str) -> Concept:
         schemes=_sorted(schemes),
         deprecated=deprecated,
         replaced_by=_sorted(set(graph.objects(uri, DCTERMS.isReplacedBy))),
+        groups=groups.of(uri, schemes),
     )
 
 

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import difflib
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from labelkin.exceptions import VocabularyError
 from labelkin.vocab.concept import Concept
-from labelkin.vocab.names import NameIndex, Resolution, name_key
+from labelkin.vocab.cycles import cycles, cycles_at_top, shortest_cycle
+from labelkin.vocab.names import NameIndex, Resolution, name_key, turned, uri_tail
 
 # The cache of resolved labels is cleared when it reaches this many entries.
 _CACHED_RESOLUTIONS = 100_000
+_LISTED = 5
 
 
 class Vocabulary:
     """Concepts by column. A concept keeps its column; new concepts are appended.
 
     Label sets and models refer to columns; people and files refer to ids.
-    Broader ids that are not in the vocabulary are ignored.
+    Broader ids that are not in the vocabulary, or are the concept itself, are ignored.
 
     Threads may share a vocabulary for reading. `add` must not run beside
     readers; `extended` returns a larger vocabulary without changing this one.
@@ -102,12 +106,59 @@ class Vocabulary:
     def find(self, label: str) -> Concept:
         """The concept for an id or name typed by a person; VocabularyError if there is none."""
         resolution = self.resolve(label)
+        if resolution.is_ambiguous:
+            raise VocabularyError(self.ambiguity(label))
         if resolution.column is None:
             raise VocabularyError(
-                f"{label!r} is {resolution.match.value} in this vocabulary; "
-                "try `labelkin vocab search`"
+                f"{label!r} is unknown in this vocabulary; {self.next_step(label)}"
             )
         return self._concepts[resolution.column]
+
+    def ambiguity(self, label: str) -> str:
+        """Why a label does not resolve: the concepts that share it as a name."""
+        candidates = self.candidates(label)
+        names = listed(f"{concept.name()} ({concept.id})" for concept in candidates)
+        return f"{label!r} is ambiguous: {names}; give an id"
+
+    def candidates(self, label: str) -> list[Concept]:
+        """The concepts that a label could mean: by preferred name first, then by others."""
+        key = name_key(label)
+        keys = {key, turned(key)}
+        ranked = []
+        for column, concept in enumerate(self._concepts):
+            names = {name_key(name) for name in _all_names(concept)}
+            if any(key == name_key(name) for name in concept.names.values()):
+                ranked.append((0, column))
+            elif (
+                label in (*concept.notations, uri_tail(concept.id))
+                or names & keys
+                or keys & {turned(name) for name in names}
+            ):
+                ranked.append((1, column))
+        return [self._concepts[column] for _, column in sorted(ranked)]
+
+    def next_step(self, label: str) -> str:
+        """What to try after a label that is unknown: a similar name if there is one."""
+        close = self.similar_names(label)
+        if close:
+            return "did you mean " + " or ".join(map(repr, close)) + "?"
+        return "try `labelkin vocab search`"
+
+    def similar_names(self, label: str, limit: int = 3) -> list[str]:
+        """Names that are spelt almost like `label`, the most similar first."""
+        key = name_key(label)
+        if len(key) < 3:
+            return []
+        # Comparing all names would take seconds: misspellings mostly keep the length and the
+        # beginning or the end.
+        keys: dict[str, str] = {}
+        for concept in self._concepts:
+            for name in _all_names(concept):
+                if abs(len(name) - len(key)) <= 2:
+                    other = name_key(name)
+                    if other[:2] == key[:2] or other[-2:] == key[-2:]:
+                        keys.setdefault(other, name)
+        return [keys[one] for one in difflib.get_close_matches(key, keys, limit, cutoff=0.85)]
 
     def narrower(self, identifier: str) -> tuple[str, ...]:
         """Ids of the direct children."""
@@ -116,7 +167,8 @@ class Vocabulary:
             narrower = {}
             for concept in self._concepts:
                 for parent in concept.broader:
-                    narrower.setdefault(parent, []).append(concept.id)
+                    if parent != concept.id:
+                        narrower.setdefault(parent, []).append(concept.id)
             # Assigned when complete: another thread must not see half of it.
             self._narrower = narrower
         return tuple(narrower.get(identifier, ()))
@@ -124,12 +176,38 @@ class Vocabulary:
     def broader(self, identifier: str) -> tuple[str, ...]:
         """Ids of the direct parents that are in the vocabulary."""
         return tuple(
-            parent for parent in self.concept(identifier).broader if parent in self._columns
+            parent
+            for parent in self.concept(identifier).broader
+            if parent in self._columns and parent != identifier
         )
 
     def top(self) -> list[Concept]:
-        """Concepts without a parent in the vocabulary."""
-        return [concept for concept in self._concepts if not self.broader(concept.id)]
+        """Concepts without a parent in the vocabulary, and one of each cycle without one."""
+        parents = [
+            [parent for parent in above if parent != column]
+            for column, above in enumerate(self._linked_parents())
+        ]
+        columns = [column for column, above in enumerate(parents) if not above]
+        columns += [group[0] for group in cycles_at_top(parents)]
+        return [self._concepts[column] for column in sorted(columns)]
+
+    def cycles(self) -> list[list[Concept]]:
+        """Concepts that broader links make broader than themselves, by common cycles."""
+        groups = cycles(self._linked_parents())
+        return [[self._concepts[column] for column in group] for group in groups]
+
+    def cycle_through(self, concept: Concept) -> list[Concept]:
+        """A shortest way by broader links from a concept in a cycle to itself."""
+        way = shortest_cycle(self._linked_parents(), self._columns[concept.id])
+        return [self._concepts[column] for column in way]
+
+    def _linked_parents(self) -> list[list[int]]:
+        """The columns that broader links name, even the concept's own."""
+        known = self._columns
+        return [
+            [known[parent] for parent in concept.broader if parent in known]
+            for concept in self._concepts
+        ]
 
     def search(self, query: str, limit: int = 20) -> list[tuple[Concept, str]]:
         """Concepts with a name that contains `query`, each with its best matching name.
@@ -151,7 +229,11 @@ class Vocabulary:
 
     def languages(self) -> list[str]:
         """Languages in which concepts have names, sorted."""
-        return sorted({language for concept in self._concepts for language in concept.names})
+        return sorted(self.names_by_language())
+
+    def names_by_language(self) -> Counter[str]:
+        """How many concepts have a name in each language."""
+        return Counter(language for concept in self._concepts for language in concept.names)
 
     def fingerprint(self) -> str:
         """A checksum of the ids in column order: if equal, the columns mean the same."""
@@ -170,6 +252,13 @@ class Vocabulary:
             # Assigned when complete: another thread must not see half of it.
             self._names = names
         return names
+
+
+def listed(names: Iterable[str]) -> str:
+    """The first few names, and how many more there are."""
+    every = list(names)
+    more = len(every) - _LISTED
+    return ", ".join(every[:_LISTED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _all_names(concept: Concept) -> Iterator[str]:
