@@ -19,6 +19,7 @@ from labelkin.cli.options import (
     LabelSeparator,
     Strict,
 )
+from labelkin.cli.outputs import check_output
 from labelkin.cli.progress import meter
 
 if TYPE_CHECKING:
@@ -53,8 +54,8 @@ def add(
     from labelkin.corpus import read_corpus
     from labelkin.indexer import Indexer
 
-    if unresolved is not None and not unresolved.absolute().parent.is_dir():
-        raise typer.BadParameter(f"there is no folder {unresolved.parent}", param_hint="unresolved")
+    if unresolved is not None:
+        check_output(unresolved, [collection, *files])
     corpus = read_corpus(*files, format=format, label_separator=label_separator)
     with (
         Indexer.open(collection) as indexer,
