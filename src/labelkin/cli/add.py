@@ -65,7 +65,7 @@ def add(
             corpus,
             keep_unknown=keep_unknown,
             progress=lambda so_far: progress.update(
-                corpus.bytes_read, f"{so_far.documents:,} documents"
+                corpus.bytes_read, counted(so_far.documents, "document")
             ),
         )
         total = indexer.collection.count()

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 counted = wording.counted
 
+FULL_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_DEGRADE = "labelkin"
+
 # A message longer than this loses its middle.
 _LONGEST_MESSAGE = 1000
 # Controls (C0, DEL, C1) except tab and line feed, lone surrogates, and characters that
@@ -54,6 +57,8 @@ def visible(text: str) -> str:
 
 
 def _escape(character: str) -> str:
+    if character.isascii():
+        return f"\\x{ord(character):02x}"
     return character.encode("ascii", "backslashreplace").decode("ascii")
 
 
@@ -65,12 +70,14 @@ def _degraded(error: UnicodeError) -> tuple[str | bytes, int]:
     return "".join(_STAND_INS.get(one) or _escape(one) for one in wanted), error.end
 
 
+codecs.register_error(_DEGRADE, _degraded)
+
+
 def prepare_streams() -> None:
     """Let standard output and standard error degrade characters that their encoding lacks."""
-    codecs.register_error("labelkin", _degraded)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="labelkin")
+            stream.reconfigure(errors=_DEGRADE)
 
 
 @cache
@@ -130,6 +137,17 @@ def _line(level: str, message: str) -> None:
     errors().print(Text.assemble((f"{level}: ", style), one_line))
 
 
+@contextmanager
+def _named_output() -> Iterator[None]:
+    """Name standard output in the error of a full disk."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in FULL_DISK or error.filename is not None:
+            raise
+        raise OSError(error.errno, error.strerror, "standard output") from error
+
+
 def print_json(value: Any) -> None:
     """Print a result for programs.
 
@@ -141,7 +159,7 @@ def print_json(value: Any) -> None:
         text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:
         text = json.dumps(value, indent=2)
-    typer.echo(_UNSAFE.sub(_json_escape, text))
+    _write(_UNSAFE.sub(_json_escape, text))
 
 
 def _json_escape(found: re.Match[str]) -> str:
@@ -150,21 +168,29 @@ def _json_escape(found: re.Match[str]) -> str:
 
 def print_line(text: str = "") -> None:
     """Print a line of a result for people."""
-    typer.echo(visible(text))
+    _write(visible(text))
+
+
+def _write(text: str) -> None:
+    # typer.echo would write UTF-8 to a stream that takes ASCII only.
+    with _named_output():
+        sys.stdout.write(f"{text}\n")
+        sys.stdout.flush()
 
 
 @contextmanager
 def data_to_standard_output() -> Iterator[IO[str]]:
     """Standard output for the content of a file: UTF-8 as it is, but visible on a terminal."""
-    if sys.stdout.isatty():
-        yield cast("IO[str]", _VisibleStream())
-        return
-    sys.stdout.flush()
-    stream = io.TextIOWrapper(typer.get_binary_stream("stdout"), "utf-8", newline="\n")
-    try:
-        yield stream
-    finally:
-        stream.detach()
+    with _named_output():
+        if sys.stdout.isatty():
+            yield cast("IO[str]", _VisibleStream())
+            return
+        sys.stdout.flush()
+        stream = io.TextIOWrapper(typer.get_binary_stream("stdout"), "utf-8", newline="\n")
+        try:
+            yield stream
+        finally:
+            stream.detach()
 
 
 class _VisibleStream(io.TextIOBase):
@@ -175,7 +201,7 @@ class _VisibleStream(io.TextIOBase):
 
 def copy_to_standard_output(path: Path) -> None:
     """Print a file as it is; a text is made visible on a terminal."""
-    with path.open("rb") as file:
+    with path.open("rb") as file, _named_output():
         head = file.read(2)
         file.seek(0)
         if sys.stdout.isatty() and head not in (b"PK", b"\x1f\x8b"):
@@ -199,8 +225,15 @@ def print_table(
             Text(visible(heading)), justify="right" if is_number else "left", overflow="fold"
         )
     for row in rows:
-        table.add_row(*(Text(visible(cell)) for cell in row))
-    _console()(highlight=False).print(table)
+        table.add_row(*(Text(_cell(cell)) for cell in row))
+    with _named_output():
+        _console()(highlight=False).print(table)
+
+
+def _cell(text: str) -> str:
+    """A cell as it will be printed, so that columns are as wide as what is in them."""
+    encoding = sys.stdout.encoding or "utf-8"
+    return visible(text).encode(encoding, _DEGRADE).decode(encoding)
 
 
 def print_facts(facts: Iterable[tuple[str, str]]) -> None:
@@ -208,7 +241,7 @@ def print_facts(facts: Iterable[tuple[str, str]]) -> None:
     listed = list(facts)
     width = max((len(name) for name, _ in listed), default=0)
     for name, value in listed:
-        print_line(f"{name:<{width}}  {value}")
+        print_line(f"{name:<{width}}  {wording.shortened(value, _LONGEST_MESSAGE)}")
 
 
 def bytes_text(count: int) -> str:

@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-import errno
 import logging
 import os
 import sys
@@ -22,15 +21,13 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperGroup
 
-from labelkin.cli.console import prepare_streams, print_error, visible
+from labelkin.cli.console import FULL_DISK, prepare_streams, print_error, visible
 from labelkin.exceptions import CollectionBusyError, LabelkinError
 
 if TYPE_CHECKING:
     from labelkin.corpus import ReadReport
 
 logger = logging.getLogger(__name__)
-
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 FAILED = 1
 PARTLY_DONE = 3
@@ -46,10 +43,16 @@ class ErrorsAsLines(TyperGroup):
         """Run the command, and print all of its output before the interpreter ends."""
         prepare_streams()
         try:
-            return super().main(*args, **rest)
-        finally:
-            if (code := _flushed()) is not None:
-                sys.exit(code)
+            done = super().main(*args, **rest)
+        except SystemExit as error:
+            if error.code:
+                # The error has been printed; no second one for the rest of the output.
+                _discard_output()
+                raise
+            _flush()
+            raise
+        _flush()
+        return done
 
     def make_context(self, *args: Any, **rest: Any) -> Any:
         """Parse the options before the verb; `--help` prints here."""
@@ -111,25 +114,21 @@ def _described(error: OSError) -> str:
     place = f"{error.filename}: " if error.filename else ""
     reason = error.strerror or str(error)
     kept = "".join(f"; {note}" for note in getattr(error, "__notes__", ()))
-    hint = "; make room and run the same command again" if error.errno in _FULL else ""
+    hint = "; make room and run the same command again" if error.errno in FULL_DISK else ""
     return f"{place}{reason}{kept}{hint}"
 
 
-def _flushed() -> int | None:
-    """Print what is still buffered; an exit code if that fails."""
+def _flush() -> None:
+    """Print what is still buffered; exit with an error if that fails."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
         _discard_output()
-        return CLOSED_PIPE
+        sys.exit(CLOSED_PIPE)
     except OSError as error:
         _discard_output()
         print_error(f"standard output: {error.strerror or error}; the output is incomplete")
-        return FAILED
-    except ValueError:
-        # Closed by the caller.
-        return None
-    return None
+        sys.exit(FAILED)
 
 
 def _discard_output() -> None:

@@ -55,8 +55,8 @@ def run(
     """Run a grid and write the report; finished stages are reused."""
     from labelkin.experiments.runner import run as run_plan
 
-    plan = _plan(grid, quick, work, data)
     _check_report(output)
+    plan = _plan(grid, quick, work, data)
     with Board() as board:
         done = run_plan(plan, board)
     made, reused = counted(len(done.made), "stage"), counted(len(done.reused), "stage")
@@ -82,8 +82,8 @@ def report(
     output: Output = None,
 ) -> None:
     """Write the report of a grid that has been run: Markdown, CSV, HTML and figures."""
-    plan = _plan(grid, quick, work, data)
     _check_report(output)
+    plan = _plan(grid, quick, work, data)
     _written(plan, output)
 
 

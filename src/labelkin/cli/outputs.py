@@ -74,7 +74,7 @@ def _is_collection(folder: Path) -> bool:
 
 def _check_inputs(output: Path, place: Path, inputs: list[Path]) -> None:
     for path in inputs:
-        if place == path.resolve() or (output.exists() and _is_same(output, path)):
+        if _is_same(output, path):
             raise InputError(f"{output}: an input of this command; write to another file")
         if path.is_dir() and path.resolve() in place.parents:
             raise InputError(f"{output}: inside the input {path}; write to another folder")
@@ -84,7 +84,7 @@ def _check_inputs(output: Path, place: Path, inputs: list[Path]) -> None:
 
 def _is_same(output: Path, path: Path) -> bool:
     """Whether both are one file, by any name; devices such as /dev/null can be both."""
-    return path.is_file() and output.samefile(path)
+    return output.exists() and path.is_file() and output.samefile(path)
 
 
 def _is_standard_input(output: Path) -> bool:

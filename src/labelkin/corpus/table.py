@@ -24,6 +24,7 @@ from labelkin.corpus.record import (
 from labelkin.corpus.source import Source
 from labelkin.exceptions import FormatError
 from labelkin.outputs import unguarded
+from labelkin.wording import counted
 
 # A quoted cell with more lines counts as one whose quote is never closed.
 MAX_CELL_LINES = 10_000
@@ -149,7 +150,7 @@ def _read_rows(source: Source, intake: Intake, rows: Iterator[Row]) -> Iterator[
     for number, cells in rows:
         where = f"line {number}"
         if len(cells) > len(header):
-            reason = f"{len(cells)} cells, but the header names {len(header)} columns"
+            reason = f"{len(cells)} cells, but the header names {counted(len(header), 'column')}"
             intake.report.skip(source.name, where, reason)
         elif any(cells):
             fallback = None if has_id else generated_id(source.stem, number, "\t".join(cells))

@@ -83,7 +83,7 @@ def _kept_results(output: Path, journal: Journal) -> Iterator[None]:
         raise
     except OSError as error:
         reason = error.strerror or str(error)
-        kept = "its results are lost"
+        kept = "nothing is kept"
         if journal.path.parent == output.parent:
             many = counted(journal.done, "document")
             kept = f"the results of {many} are kept in {journal.path.name}"
