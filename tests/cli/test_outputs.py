@@ -186,6 +186,14 @@ def test_converted_documents_are_the_same(run: Run, collection: Path, output: st
     assert len(list(read_corpus(f"exported-{output}"))) == 3
 
 
+def test_tables_of_labels_to_standard_output(run: Run, collection: Path) -> None:
+    result = run("eval", "c", "c.jsonl", "--per-label", "-", "--measures", "MiF")
+    assert "label\tname\tTP" in result.stdout
+    result = run("add", "c", "c.jsonl", "--unresolved", "-")
+    assert "count\treason\tlabel\n1\tunknown\tWheat" in result.stdout
+    assert not Path("-").exists()
+
+
 def test_a_named_format_and_standard_output(run: Run, collection: Path) -> None:
     assert run("corpus", "convert", "c.jsonl", "-o", "x.data", "--to", "csv").exit_code == 0
     assert Path("x.data").read_text().startswith("id,title,abstract,labels,language")

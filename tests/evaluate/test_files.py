@@ -82,10 +82,10 @@ def test_brackets_and_quotes(write: Write) -> None:
     assert read_label_file(write("b.tsv", "d1\t<u1>\t0.5\n")).ranked("d1") == ["u1"]
     unclosed = 'id,label\nd1,"V1\n' + "d2,V2\n" * 30_000
     for text, problem in (
-        (unclosed, "field larger"),
-        ("id,label,score\nd1,V1,1\n2,,0.3\n", "line 3: no label"),
+        (unclosed, "line 2: a quote that is never closed; correct or delete the line"),
+        ("id,label,score\nd1,V1,1\n2,,0.3\n", "line 3: no label; the columns are id, label"),
     ):
-        with pytest.raises(DamagedFileError, match=f"{problem}.*; the columns are id, label"):
+        with pytest.raises(DamagedFileError, match=problem):
             read_label_file(write("c.csv", text))
 
 
@@ -135,6 +135,11 @@ def test_rows_without_a_label_are_documents_without_predictions(write: Write) ->
     rows = "id,rank,label,name,score,band,title\nd1,,,,,,Rye\nd2,1,V1,Oats,0.5,accept,Oats\n"
     file = read_label_file(write("a.csv", rows))
     assert file.labels == {"d1": {}, "d2": {"V1": 0.5}}
+
+
+def test_cells_of_any_length(write: Write) -> None:
+    rows = f"id,label,score,title\nd1,V1,0.5,{'x' * 200_000}\n"
+    assert read_label_file(write("a.csv", rows)).labels == {"d1": {"V1": 0.5}}
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,9 @@ from labelkin.cli.options import (
     LabelSeparator,
     Strict,
 )
-from labelkin.cli.outputs import check_output
+from labelkin.cli.outputs import check_output, open_output
 from labelkin.cli.progress import meter
+from labelkin.wording import shortened
 
 if TYPE_CHECKING:
     from labelkin.corpus import ReadReport
@@ -117,7 +118,7 @@ def _print_labels(what: str, labels: Counter[str]) -> None:
     occurrences = counted(labels.total(), "occurrence")
     print_message(f"{counted(len(labels), 'label')} ({occurrences}) {what}:")
     for label, count in labels.most_common(_SHOWN_LABELS):
-        print_message(f"  {count:>6,}  {label}")
+        print_message(f"  {count:>6,}  {shortened(label)}")
     if len(labels) > _SHOWN_LABELS:
         print_message(
             f"          and {len(labels) - _SHOWN_LABELS:,} more; --unresolved FILE lists all"
@@ -125,9 +126,7 @@ def _print_labels(what: str, labels: Counter[str]) -> None:
 
 
 def _write_counts(report: AddReport, path: Path) -> None:
-    from labelkin.atomic import atomic_text
-
-    with atomic_text(path) as file:
+    with open_output(path) as file:
         file.write("count\treason\tlabel\n")
         for reason, labels in (("unknown", report.unresolved), ("ambiguous", report.ambiguous)):
             for label, count in labels.most_common():

@@ -74,7 +74,14 @@ codecs.register_error(_DEGRADE, _degraded)
 
 
 def prepare_streams() -> None:
-    """Let standard output and standard error degrade characters that their encoding lacks."""
+    """Let standard output and standard error degrade characters that their encoding lacks.
+
+    A stream that the caller has closed (`>&-`) leads nowhere, and not into the
+    next file that is opened.
+    """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors=_DEGRADE)
@@ -126,7 +133,11 @@ def print_message(message: str) -> None:
     """Print a message to standard error; standard output is for results."""
     from rich.text import Text
 
-    errors().print(Text(visible(message)))
+    lines = (
+        line if len(line) <= _LONGEST_MESSAGE else wording.shortened(line, _LONGEST_MESSAGE)
+        for line in message.split("\n")
+    )
+    errors().print(Text(visible("\n".join(lines))))
 
 
 def _line(level: str, message: str) -> None:

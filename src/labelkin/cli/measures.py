@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from labelkin.cli.console import print_json, print_table
+from labelkin.cli.outputs import open_output
 
 if TYPE_CHECKING:
     from labelkin.evaluate import Evaluation, Measure
@@ -88,11 +89,10 @@ def _show_bands(by_band: dict[str, dict[str, float]], measures: Sequence[Measure
 
 
 def _write_labels(evaluation: Evaluation, labels: Sequence[tuple[str, str]], path: Path) -> None:
-    from labelkin.atomic import atomic_text
     from labelkin.evaluate import per_label_report
 
     report = per_label_report(evaluation)
-    with atomic_text(path) as file:
+    with open_output(path) as file:
         file.write("label\tname\tTP\tFP\tFN\tP\tR\tF\ttraining\n")
         for column, (label, name) in enumerate(labels):
             counts = (

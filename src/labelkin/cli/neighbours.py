@@ -14,7 +14,6 @@ import typer
 from labelkin.cli.build import build_with_progress
 from labelkin.cli.console import (
     counted,
-    data_to_standard_output,
     print_json,
     print_line,
     print_message,
@@ -30,7 +29,7 @@ from labelkin.cli.options import (
     TextFile,
     TitleText,
 )
-from labelkin.cli.outputs import check_output, is_standard_output
+from labelkin.cli.outputs import check_output, is_standard_output, open_output
 from labelkin.cli.progress import meter
 from labelkin.cli.texts import open_texts
 
@@ -159,7 +158,6 @@ def neighbours_format(output: Path) -> str:
 def _write(
     indexer: Indexer, batches: Iterator[Batch], representation: str | None, output: Path
 ) -> int:
-    from labelkin.atomic import atomic_text
     from labelkin.neighbours import Neighbours
 
     format_name = neighbours_format(output)
@@ -171,8 +169,7 @@ def _write(
         whole.save(output)
         return len(whole)
     rows = (row for batch in batches for row in _rows(*batch))
-    opened = data_to_standard_output() if is_standard_output(output) else atomic_text(output)
-    with opened as file:
+    with open_output(output) as file:
         if format_name == "jsonl":
             return _write_lines(rows, file)
         return _write_table(rows, file, "," if format_name == "csv" else "\t")

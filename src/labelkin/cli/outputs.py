@@ -6,8 +6,12 @@ import os
 import stat
 import sys
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import IO
 
+from labelkin.atomic import atomic_text
+from labelkin.cli.console import data_to_standard_output
 from labelkin.exceptions import InputError
 
 _STANDARD_OUTPUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
@@ -18,6 +22,11 @@ _COLLECTION_FILES = ("documents.sqlite", "labelkin.toml")
 def is_standard_output(output: Path) -> bool:
     """Whether `output` is a name of standard output."""
     return str(output) in _STANDARD_OUTPUT
+
+
+def open_output(output: Path) -> AbstractContextManager[IO[str]]:
+    """A text file that appears complete or not at all, or standard output."""
+    return data_to_standard_output() if is_standard_output(output) else atomic_text(output)
 
 
 def check_output(output: Path, inputs: Iterable[Path] = (), *, folder: bool = False) -> None:

@@ -12,7 +12,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 import zlib
 from collections.abc import Iterator
@@ -23,8 +22,11 @@ from zipfile import BadZipFile
 import numpy as np
 
 from labelkin.corpus.corpus import Corpus, recognised
+from labelkin.corpus.intake import Intake
 from labelkin.corpus.record import BODY_KEYS, ID_KEYS, TITLE_KEYS, strip_brackets
+from labelkin.corpus.report import ReadReport
 from labelkin.corpus.source import HEAD_BYTES, Source, printable
+from labelkin.corpus.table import csv_rows
 from labelkin.evaluate.json_labels import json_label_file
 from labelkin.evaluate.label_file import LabelFile, number_of, place
 from labelkin.exceptions import DamagedFileError, FormatError, InputError
@@ -175,24 +177,34 @@ def _check_columns(name: str, first_line: str) -> None:
     )
 
 
+class _Refusing(ReadReport):
+    """Predictions are read whole or not at all: a row that would be skipped is an error."""
+
+    def skip(self, source: str, where: str, reason: str) -> None:  # noqa: ARG002
+        """Refuse the file."""
+        raise DamagedFileError(f"{where}: {reason}; correct or delete the line")
+
+
 def _from_table(source: Source, delimiter: str) -> LabelFile:
     """Read one prediction per row; without score or rank, labels rank in file order.
 
     A row with an id and neither label nor score is a document without predictions.
     """
     file = LabelFile(source.name)
-    lines = (line + "\n" for _, line in source.lines())
-    table = csv.reader(lines, delimiter=delimiter, strict=True)
-    if delimiter == "\t":
-        # Quotes have no special meaning in TSV, as in a corpus.
-        table = csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE)
-    header = [cell.strip().casefold() for cell in next(table)]
+    # Quotes have no special meaning in TSV, as in a corpus.
+    table = (
+        ((number, line.split("\t")) for number, line in source.lines())
+        if delimiter == "\t"
+        else csv_rows(source, Intake(source.name, _Refusing()), delimiter)
+    )
+    number, first = next(table)
+    header = [cell.strip().casefold() for cell in first]
     document_key, label_key = (
         next(key for key in keys if key in header) for keys in (ID_KEYS, _LABEL_COLUMNS)
     )
     order_key = next((key for key in _ORDER_COLUMNS if key in header), None)
     try:
-        for row in table:
+        for number, row in table:
             if not any(row):
                 continue
             cells = {
@@ -207,12 +219,12 @@ def _from_table(source: Source, delimiter: str) -> LabelFile:
             for key, value in ((document_key, document), (label_key, label)):
                 if not value:
                     raise ValueError(f"no {key}")
-            better = _order(cells, order_key, table.line_num)
+            better = _order(cells, order_key, number)
             file.add(document, strip_brackets(label), better, cells.get("name", ""))
-    except (ValueError, csv.Error) as error:
+    except ValueError as error:
         columns = shortened(", ".join(header), 200)
         raise DamagedFileError(
-            f"line {table.line_num}: {error}; the columns are {columns}: correct or delete the line"
+            f"line {number}: {error}; the columns are {columns}: correct or delete the line"
         ) from error
     return file
 
