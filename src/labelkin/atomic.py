@@ -9,7 +9,40 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+
+class _NamedFile(io.FileIO):
+    """A new file whose errors name the file that the user asked for, not a temporary one."""
+
+    def __init__(self, path: Path, shown: Path) -> None:
+        self._shown = shown
+        with _naming(shown):
+            super().__init__(path, "wb")
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        with _naming(self._shown):
+            return super().write(data)
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Raise an OSError of the system (no space left, not permitted) with the name `path`.
+
+    Its notes say what is kept.
+    """
+    try:
+        yield
+    except OSError as error:
+        named = OSError(error.errno, error.strerror or str(error), str(path))
+        if path.is_file():
+            named.add_note("the file is as it was before")
+        elif not path.exists():
+            named.add_note("the file was not written")
+        raise named from error
 
 
 @contextmanager
@@ -18,26 +51,26 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
 
     The content is synced before the rename, so a kill or a power cut leaves
     either the old file or the new one. The new file keeps the old one's mode.
-    Symbolic links are followed; a pipe or a device is written to directly.
+    Symbolic links are followed; a pipe or a device is written to directly. An
+    OSError of writing has `path` for its filename.
     """
+    shown = path
     if path.exists() and not path.is_file():
-        with path.open("wb") as stream:
+        with io.BufferedWriter(_NamedFile(path, shown)) as stream:
             yield stream
         return
     path = path.resolve()
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
     try:
-        try:
-            opened = temporary.open("wb")
-        except OSError as error:
-            raise OSError(error.errno, error.strerror, str(path)) from error
-        with opened as file:
+        with io.BufferedWriter(_NamedFile(temporary, shown)) as file:
             yield file
             file.flush()
-            os.fsync(file.fileno())
+            with _naming(shown):
+                os.fsync(file.fileno())
         with suppress(FileNotFoundError):
             temporary.chmod(path.stat().st_mode & 0o7777)
-        temporary.replace(path)
+        with _naming(shown):
+            temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
@@ -48,7 +81,7 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
 def atomic_text(path: Path) -> Iterator[IO[str]]:
     """Like `atomic_file`, for UTF-8 text; gzipped when the name ends in .gz."""
     with atomic_file(path) as file:
-        if path.suffix == ".gz":
+        if path.suffix.lower() == ".gz":
             # mtime 0 and no name: the same text gives the same bytes.
             with (
                 gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as packed,

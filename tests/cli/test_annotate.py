@@ -122,13 +122,13 @@ def test_a_changed_setting_of_the_collection_is_noticed(
 def test_the_input_is_not_overwritten(run: Run, stopped: Callable[[], str]) -> None:
     before = Path("d.jsonl").read_bytes()
     result = run("annotate", "demo", "d.jsonl", "-o", "./d.jsonl")
-    assert result.exit_code == 2
-    assert "is part of the input" in result.stderr
+    assert result.exit_code == 1
+    assert result.stderr == "error: d.jsonl: an input of this command; write to another file\n"
     assert Path("d.jsonl").read_bytes() == before
     Path("folder").mkdir()
     Path("d.jsonl").rename("folder/d.jsonl")
     for output in ("folder/d.jsonl", "folder/new.jsonl"):
-        assert run("annotate", "demo", "folder", "-o", output).exit_code == 2
+        assert run("annotate", "demo", "folder", "-o", output).exit_code == 1
     assert Path("folder/d.jsonl").read_bytes() == before
     assert len(list(Path("folder").iterdir())) == 1
 

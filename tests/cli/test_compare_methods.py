@@ -27,13 +27,15 @@ def test_each_method_as_alone(run: Run, reranked: str) -> None:
     assert set(content["p"]) == {"lexical", "rerank"}
     for method in ("knn", "lexical", "rerank"):
         options = ("--method", method, "--measures", "MiF", "--json")
-        assert content[method] == json.loads(run("eval", reranked, "held.jsonl", *options).stdout)
+        alone = json.loads(run("eval", reranked, "held.jsonl", *options).stdout)
+        assert content["intervals"][method] == alone.pop("intervals")
+        assert content[method] == alone
 
 
 def test_methods_by_name(run: Run, reranked: str) -> None:
     options = ("--methods", "rerank,knn", "--measures", "MiF", "--json")
     content = json.loads(run("compare", reranked, "held.jsonl", *options).stdout)
-    assert list(content) == ["rerank", "knn", "compared_with", "p"]
+    assert list(content) == ["rerank", "knn", "compared_with", "p", "intervals"]
     assert content["compared_with"] == "rerank"
     wrong = run("compare", reranked, "held.jsonl", "--methods", "magic")
     assert wrong.exit_code == 2

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +14,7 @@ Run = Callable[..., Result]
 def test_eval(run: Run, demo: str) -> None:
     result = run("eval", demo, "held.jsonl", "--json", "--measures", "MiF,P@5 hF", "-k", 10)
     values = json.loads(result.stdout)
-    assert list(values) == ["MiF", "P@5", "hF"]
+    assert list(values) == ["MiF", "P@5", "hF", "intervals"]
     assert 0.25 < values["MiF"] < values["hF"] < 1
     assert result.stderr.endswith("Evaluated 100 documents with labels.\n")
     table = run("eval", demo, "held.jsonl", "--per-label", "labels.tsv", "--bands").stdout
@@ -21,6 +22,40 @@ def test_eval(run: Run, demo: str) -> None:
     assert all(band in table for band in ("head", "torso", "tail"))
     assert run("eval", demo, "held.jsonl", "--method", "magic").exit_code == 2
     assert Path("labels.tsv").read_text().startswith("label\tname\tTP\tFP\tFN\tP\tR\tF\ttraining\n")
+
+
+def test_json_has_the_intervals_of_the_table(run: Run, demo: str) -> None:
+    options = ("eval", demo, "held.jsonl", "--measures", "MiF,MaF,P@5")
+    values = json.loads(run(*options, "--json").stdout)
+    rows = {line.split()[0]: line for line in run(*options).stdout.splitlines()}
+    assert list(values["intervals"]) == ["MiF", "P@5"]
+    for name, bounds in values["intervals"].items():
+        assert f"{bounds['low']:.4f} – {bounds['high']:.4f}" in rows[name]
+        assert bounds["low"] < values[name] < bounds["high"]
+
+
+def test_json_of_several_methods_has_intervals_and_p_values(run: Run, demo: str) -> None:
+    methods = ("--method", "knn", "--method", "lexical", "--measures", "MiF", "--json")
+    values = json.loads(run("eval", demo, "held.jsonl", *methods).stdout)
+    alone = json.loads(run("eval", demo, "held.jsonl", *methods[2:]).stdout)
+    assert values["intervals"]["lexical"] == alone["intervals"]
+    assert list(values["intervals"]) == ["knn", "lexical"]
+    assert 0 < values["p"]["lexical"]["MiF"] <= 1
+
+
+def test_tune_does_not_sweep_what_it_cannot_write(
+    run: Run, demo: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from labelkin import Indexer
+
+    def swept(*_: object, **__: object) -> None:
+        raise AssertionError("the sweep has begun")
+
+    monkeypatch.setattr(Indexer, "tune", swept)
+    monkeypatch.setattr(os, "access", lambda _, mode: not mode & os.W_OK)
+    result = run("tune", demo, "held.jsonl", "--write")
+    assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
+    assert "cannot be written to; tune without --write" in result.stderr
 
 
 def test_labels_outside_the_vocabulary_are_reported(run: Run, demo: str) -> None:
@@ -75,7 +110,7 @@ def test_options_of_other_methods(run: Run, demo: str, option: tuple[str, object
 def test_names_of_measures(run: Run, demo: str) -> None:
     names = "PSP(A=0.6,B=2)@5, MiF  hF(distance=9)"
     values = json.loads(run("eval", demo, "held.jsonl", "--measures", names, "--json").stdout)
-    assert list(values) == ["PSP(A=0.6,B=2)@5", "MiF", "hF(distance=9)"]
+    assert list(values) == ["PSP(A=0.6,B=2)@5", "MiF", "hF(distance=9)", "intervals"]
     for wrong, code in (("", 2), (" , ", 2), ("nDCG@99999999999", 1)):
         assert run("eval", demo, "held.jsonl", "--measures", wrong).exit_code == code
 
@@ -83,7 +118,7 @@ def test_names_of_measures(run: Run, demo: str) -> None:
 def test_bands_as_json(run: Run, demo: str) -> None:
     options = ("--measures", "MiF,P@5", "--bands")
     values = json.loads(run("eval", demo, "held.jsonl", *options, "--json").stdout)
-    assert list(values) == ["MiF", "P@5", "bands"]
+    assert list(values) == ["MiF", "P@5", "bands", "intervals"]
     assert list(values["bands"]) == ["head", "torso", "tail"]
     table = run("eval", demo, "held.jsonl", *options).stdout.split()
     for of_band in values["bands"].values():

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import logging
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import Result
@@ -77,6 +80,45 @@ def test_completion(shell: str) -> None:
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
     )
     assert "labelkin" in done.stdout
+
+
+@pytest.mark.parametrize("option", ["--verbose", "-v"])
+@pytest.mark.parametrize(
+    "verb",
+    [("info", "c"), ("vocab", "show", "c", "Oats"), ("corpus", "stats", "c.jsonl")],
+    ids=lambda verb: verb[0],
+)
+def test_verbose_before_and_after_the_verb(
+    run: Run, collection: Path, verb: tuple[str, ...], option: str
+) -> None:
+    level = logging.getLogger("labelkin")
+    for arguments, expected in (
+        ((option, *verb), logging.DEBUG),
+        ((*verb, option), logging.DEBUG),
+        ((verb[0], option, *verb[1:]) if verb[0] == "info" else (*verb, option), logging.DEBUG),
+        (verb, logging.INFO),
+    ):
+        assert run(*arguments).exit_code == 0
+        assert level.level == expected
+
+
+def test_every_verb_has_the_option_verbose() -> None:
+    from typer.main import get_command
+
+    from labelkin.cli.main import app
+
+    def leaves(command: Any, name: str) -> Iterator[tuple[str, Any]]:
+        if not hasattr(command, "commands"):
+            yield name, command
+            return
+        for one in command.commands:
+            yield from leaves(command.commands[one], f"{name} {one}")
+
+    verbs = dict(leaves(get_command(app), "labelkin"))
+    assert len(verbs) > 20
+    for name, command in verbs.items():
+        options = [option for one in command.params for option in one.opts]
+        assert options.count("--verbose") == 1, name
 
 
 def test_output_cut_off_by_the_reader_is_no_error() -> None:

@@ -126,5 +126,7 @@ def test_columns_of_a_matrix_are_those_of_the_vocabulary(vocabulary: Vocabulary)
     (aligned,), _ = align(gold, [matrix], vocabulary)
     assert parse_measure("MiF").value(aligned.evaluation) == 1
     other = label_file({"1": ["0"], "2": ["2"]}, "m", has_ids=False, width=6)
-    with pytest.raises(InputError, match="m: the matrix has 6 columns, but the vocabulary has 5"):
+    with pytest.raises(
+        InputError, match="m: the matrix has 6 columns, but the vocabulary has 5 concepts; "
+    ):
         align(gold, [other], vocabulary)

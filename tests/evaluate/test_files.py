@@ -81,8 +81,11 @@ def test_brackets_and_quotes(write: Write) -> None:
     assert [file.ranked(one) for one in ("d1", "d2", "d3")] == [["u1"], ["u2"], ["u3"]]
     assert read_label_file(write("b.tsv", "d1\t<u1>\t0.5\n")).ranked("d1") == ["u1"]
     unclosed = 'id,label\nd1,"V1\n' + "d2,V2\n" * 30_000
-    for text in (unclosed, "id,label,score\nd1,V1,1\n2,,0.3\n"):
-        with pytest.raises(DamagedFileError, match="does not hold id, label"):
+    for text, problem in (
+        (unclosed, "line 2: a quote that is never closed; correct or delete the line"),
+        ("id,label,score\nd1,V1,1\n2,,0.3\n", "line 3: no label; the columns are id, label"),
+    ):
+        with pytest.raises(DamagedFileError, match=problem):
             read_label_file(write("c.csv", text))
 
 
@@ -116,9 +119,46 @@ def test_tables(write: Write) -> None:
     assert unscored.ranked("d1") == ["Rye", "Oats"]
     semicolons = read_label_file(write("c.csv", "URI;Document_ID\nV1;d1\n"))
     assert semicolons.ranked("d1") == ["V1"]
-    for row in ("d1", "d1,V1,much"):
-        with pytest.raises(DamagedFileError, match=r"b.csv: line 3 does not hold id, label, score"):
+    for row, problem in (
+        ("d1", "no label"),
+        ("d1,V1", "the score '' is not a number"),
+        ("d1,V1,much", "the score 'much' is not a number"),
+        (",V1,1", "no id"),
+    ):
+        with pytest.raises(DamagedFileError) as raised:
             read_label_file(write("b.csv", f"id,label,score\nd1,V1,1\n{row}\n"))
+        columns = "the columns are id, label, score: correct or delete the line"
+        assert str(raised.value).endswith(f"b.csv: line 3: {problem}; {columns}")
+
+
+def test_rows_without_a_label_are_documents_without_predictions(write: Write) -> None:
+    rows = "id,rank,label,name,score,band,title\nd1,,,,,,Rye\nd2,1,V1,Oats,0.5,accept,Oats\n"
+    file = read_label_file(write("a.csv", rows))
+    assert file.labels == {"d1": {}, "d2": {"V1": 0.5}}
+
+
+def test_cells_of_any_length(write: Write) -> None:
+    rows = f"id,label,score,title\nd1,V1,0.5,{'x' * 200_000}\n"
+    assert read_label_file(write("a.csv", rows)).labels == {"d1": {"V1": 0.5}}
+
+
+@pytest.mark.parametrize(
+    ("name", "header", "missing"),
+    [
+        ("a.csv", "doc,heading,score", "id (or document_id, pmid),"),
+        ("a.tsv", "id\tterm\tscore", "label (or uri, heading, subject, concept),"),
+        ("a.txt", "doc;term;value", "id (or document_id, pmid) and label (or uri, "),
+    ],
+)
+def test_columns_that_are_missing(write: Write, name: str, header: str, missing: str) -> None:
+    delimiter = next(mark for mark in ",;\t" if mark in header)
+    row = delimiter.join(("d1", "Heart failure", "much"))
+    with pytest.raises(FormatError) as raised:
+        read_label_file(write(name, f"{header}\n{row}\n"))
+    message = str(raised.value)
+    assert f"{name}: the columns are {', '.join(header.split(delimiter))}; predict" in message
+    assert f"also need {missing}" in message
+    assert message.endswith("rename the columns in the header")
 
 
 def test_a_corpus_with_a_header_is_not_a_list_of_predictions(write: Write) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from labelkin import Document
+from labelkin.evaluate.files import read_label_file
 from labelkin.exceptions import CollectionBusyError, FormatError, InputError
 from labelkin.scoring import annotation
 from labelkin.scoring.annotation import annotate
@@ -51,7 +52,8 @@ def test_formats(tmp_path: Path) -> None:
     lines = [json.loads(line) for line in (tmp_path / "o.jsonl").read_text().splitlines()]
     assert [line["id"] for line in lines] == [document.id for document in DOCUMENTS]
     rows = list(csv.reader((tmp_path / "o.csv").read_text().splitlines()))
-    assert rows[1] == ["d0", "1", "V1", "Bread, white", "0.75"]
+    assert rows[0] == ["id", "rank", "label", "name", "score", "band", "title"]
+    assert rows[1] == ["d0", "1", "V1", "Bread, white", "0.75", "", "Title 0"]
     assert len(rows) == 51
     assert (tmp_path / "o.tsv").read_text().splitlines()[3] == "Title 3\t<V1> <V3>"
     submission = json.loads((tmp_path / "o.json").read_text())
@@ -67,6 +69,29 @@ def test_formats(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 5
     with pytest.raises(FormatError, match="known: jsonl, csv"):
         run(tmp_path / "o", format="marc")
+
+
+def test_csv_has_bands_titles_and_documents_without_suggestions(tmp_path: Path) -> None:
+    records = [
+        {
+            "id": "-1",
+            "title": "=HYPERLINK(A1)",
+            "suggestions": [
+                {"id": "@V", "name": "+plus", "score": -0.25, "band": "review", "column": 0}
+            ],
+        },
+        {"id": "'=2", "title": "", "text": "The\nbeginning", "suggestions": []},
+    ]
+    documents = [Document(str(record["id"]), "x") for record in records]
+    annotate(documents, lambda _: records, tmp_path / "o.csv", labels=["@V"], settings={})
+    _, *rows = csv.reader((tmp_path / "o.csv").read_text().splitlines())
+    assert rows == [
+        ["'-1", "1", "'@V", "'+plus", "-0.25", "review", "'=HYPERLINK(A1)"],
+        ["''=2", "", "", "", "", "", "The beginning"],
+    ]
+    back = read_label_file(tmp_path / "o.csv")
+    assert back.labels == {"-1": {"@V": -0.25}, "'=2": {}}
+    assert back.names == {"@V": "+plus"}
 
 
 def failing(after: int) -> Iterator[Document]:
@@ -133,11 +158,13 @@ def test_an_output_that_cannot_be_written_is_refused_first(tmp_path: Path) -> No
     for output, message in (
         (tmp_path, "a folder"),
         (tmp_path / "no" / "o.jsonl", "no such folder"),
-        (tmp_path / "o.xlsx", "no format for '.xlsx'; name it with --to"),
+        (tmp_path / "o.xlsx", r"'\.xlsx'; use \.jsonl, .* with --to \(jsonl, csv, ann"),
         (tmp_path / "o.npz.gz", "compressed already"),
     ):
         with pytest.raises(InputError, match=message):
             annotate(failing(0), suggest, output, labels=LABELS, settings={})
+    with pytest.raises(FormatError, match="no extension; use"):
+        run(tmp_path / "o")
     assert run(tmp_path / "o.CSV").documents == 25
     assert (tmp_path / "o.CSV").read_text().startswith("id,rank,label")
 

@@ -33,3 +33,4 @@ def test_reranked(carriers: tuple[Carrier, ...], named: tuple[Naming, ...], reas
 
 def test_without_signals() -> None:
     assert Suggestion(OATS, 0.8, 1, neighbours=20).reason == "0 of 20 nearest documents"
+    assert Suggestion(OATS, 0.8, 1, neighbours=1).reason == "0 of 1 nearest document"

@@ -107,7 +107,7 @@ e:nameless a skos:Concept .
         vocabulary.find("Colour") is vocabulary.find("Color") is vocabulary.find("Bahn") is colour
     )
     assert vocabulary.concept("http://e.org/xl").name() == "Extended"
-    assert "1 concepts have no preferred label, such as http://e.org/nameless" in caplog.messages[0]
+    assert "1 concept has no preferred label, such as http://e.org/nameless" in caplog.messages[0]
 
 
 def test_a_remote_context_is_not_fetched(write: Write) -> None:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from labelkin.autoencoder.columns import LabelColumns
 from labelkin.exceptions import TrainingError
 from labelkin.store.label_sets import LabelSets
+from labelkin.wording import counted
 
 Integers = npt.NDArray[np.int64]
 # Validation gains nothing from more documents.
@@ -134,7 +135,8 @@ def make_training_data(
     rows = np.flatnonzero(alive & (sizes > 0))
     if len(rows) < 2:
         raise TrainingError(
-            f"the collection has {len(rows)} documents with labels; training needs at least 2"
+            f"the collection has {counted(len(rows), 'document')} with labels; training needs at "
+            "least 2"
         )
     frequencies = label_sets.frequencies(width, dropped)
     is_wanted = frequencies >= max(min_frequency, 1)
@@ -143,7 +145,8 @@ def make_training_data(
     columns = np.flatnonzero(is_wanted)
     if len(columns) == 0:
         raise TrainingError(
-            f"no label occurs in {min_frequency} documents; lower min_frequency in labelkin.toml"
+            f"no label occurs in {counted(min_frequency, 'document')}; lower min_frequency in "
+            "labelkin.toml"
         )
     columns = columns[np.argsort(-frequencies[columns], kind="stable")]
     count = min(math.ceil(len(rows) * held_out), _MOST_HELD_OUT, len(rows) - 2)

@@ -19,7 +19,9 @@ from labelkin.cli.options import (
     LabelSeparator,
     Strict,
 )
+from labelkin.cli.outputs import check_output, open_output
 from labelkin.cli.progress import meter
+from labelkin.wording import shortened
 
 if TYPE_CHECKING:
     from labelkin.corpus import ReadReport
@@ -53,8 +55,8 @@ def add(
     from labelkin.corpus import read_corpus
     from labelkin.indexer import Indexer
 
-    if unresolved is not None and not unresolved.absolute().parent.is_dir():
-        raise typer.BadParameter(f"there is no folder {unresolved.parent}", param_hint="unresolved")
+    if unresolved is not None:
+        check_output(unresolved, [collection, *files])
     corpus = read_corpus(*files, format=format, label_separator=label_separator)
     with (
         Indexer.open(collection) as indexer,
@@ -64,7 +66,7 @@ def add(
             corpus,
             keep_unknown=keep_unknown,
             progress=lambda so_far: progress.update(
-                corpus.bytes_read, f"{so_far.documents:,} documents"
+                corpus.bytes_read, counted(so_far.documents, "document")
             ),
         )
         total = indexer.collection.count()
@@ -120,7 +122,7 @@ def _print_labels(what: str, labels: Counter[str]) -> None:
     occurrences = counted(labels.total(), "occurrence")
     print_message(f"{counted(len(labels), 'label')} ({occurrences}) {what}:")
     for label, count in labels.most_common(_SHOWN_LABELS):
-        print_message(f"  {count:>6,}  {label}")
+        print_message(f"  {count:>6,}  {shortened(label)}")
     if len(labels) > _SHOWN_LABELS:
         print_message(
             f"          and {len(labels) - _SHOWN_LABELS:,} more; --unresolved FILE lists all"
@@ -128,9 +130,7 @@ def _print_labels(what: str, labels: Counter[str]) -> None:
 
 
 def _write_counts(report: AddReport, path: Path) -> None:
-    from labelkin.atomic import atomic_text
-
-    with atomic_text(path) as file:
+    with open_output(path) as file:
         file.write("count\treason\tlabel\n")
         for reason, labels in (("unknown", report.unresolved), ("ambiguous", report.ambiguous)):
             for label, count in labels.most_common():

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 import time
-from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -14,7 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from labelkin.cli.build import build_with_progress
-from labelkin.cli.console import counted, print_json, print_message, seconds_text
+from labelkin.cli.console import (
+    copy_to_standard_output,
+    counted,
+    print_json,
+    print_message,
+    seconds_text,
+)
 from labelkin.cli.exits import exit_after_reading
 from labelkin.cli.languages import ForeignTexts, heading_language, names_as_json
 from labelkin.cli.options import (
@@ -27,6 +31,7 @@ from labelkin.cli.options import (
     SuggestionOptions,
     takes,
 )
+from labelkin.cli.outputs import check_output, is_standard_output
 from labelkin.cli.progress import meter
 from labelkin.cli.settings import print_unknown_labels, suggestion_settings
 
@@ -68,18 +73,21 @@ def annotate(
     from labelkin.corpus import read_corpus
     from labelkin.indexer import Indexer
     from labelkin.scoring.annotation import annotate as annotate_documents
+    from labelkin.scoring.annotation_formats import writer_for
 
     started = time.monotonic()
-    to_stdout = str(output) in ("-", "/dev/stdout")
+    to_stdout = is_standard_output(output)
     if to_stdout and json:
         raise typer.BadParameter("--json and the annotations cannot both go to standard output")
+    check_output(output, [collection, *files])
+    writer_for(output, to)
     corpus = read_corpus(*files, format=format, label_separator=label_separator)
-    _check_not_read(output, [*files, *corpus.paths])
+    check_output(output, corpus.paths)
     with ExitStack() as stack:
         indexer = stack.enter_context(Indexer.open(collection))
         if to_stdout:
             folder = tempfile.TemporaryDirectory(prefix="labelkin-")
-            output = Path(stack.enter_context(folder)) / "annotations"
+            output = Path(stack.enter_context(folder)) / "annotations.jsonl"
         settings = suggestion_settings(indexer, asked)
         language = heading_language(indexer, asked.language)
         foreign = ForeignTexts(indexer)
@@ -116,8 +124,7 @@ def annotate(
             )
         foreign.report()
         if to_stdout:
-            with output.open("rb") as whole:
-                shutil.copyfileobj(whole, typer.get_binary_stream("stdout"))
+            copy_to_standard_output(output)
     if json:
         print_json({**asdict(report), "skipped": corpus.report.skipped, "output": str(output)})
     else:
@@ -128,14 +135,6 @@ def annotate(
             f"Annotated {counted(report.documents, 'document')}{before} in {took}: {where}."
         )
     exit_after_reading(corpus.report, strict)
-
-
-def _check_not_read(output: Path, inputs: Iterable[Path]) -> None:
-    """Refuse an output that is an input file or lies in an input folder."""
-    place = output.resolve()
-    for path in inputs:
-        if str(path) != "-" and (place == path.resolve() or path.resolve() in place.parents):
-            raise typer.BadParameter(f"{output} is part of the input; write to another file")
 
 
 def _records(

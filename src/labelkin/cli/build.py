@@ -30,7 +30,10 @@ def build(
     started = time.monotonic()
     with Indexer.open(collection) as indexer:
         if indexer.collection.read_only:
-            raise CollectionReadOnlyError(f"{collection}: the collection cannot be written to")
+            raise CollectionReadOnlyError(
+                f"{collection}: the collection cannot be written to; change its permissions, or "
+                "build a copy of it"
+            )
         added = build_with_progress(indexer, representation, relearn=relearn)
         kinds = indexer.info().indexes
     seconds = time.monotonic() - started
@@ -53,5 +56,5 @@ def build_with_progress(
         return indexer.build(
             representation,
             relearn=relearn,
-            progress=lambda done, _: bar.update(done, f"{done:,} documents"),
+            progress=lambda done, _: bar.update(done, counted(done, "document")),
         )

@@ -9,12 +9,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from labelkin.cli.console import counted, print_facts, print_json, print_message, print_table
+from labelkin.cli.console import (
+    counted,
+    data_to_standard_output,
+    print_facts,
+    print_json,
+    print_line,
+    print_message,
+    print_table,
+)
 from labelkin.cli.exits import exit_after_reading
 from labelkin.cli.options import CorpusFiles, CorpusFormat, Json, LabelSeparator, Strict
+from labelkin.cli.outputs import check_output, is_standard_output
 from labelkin.cli.progress import Meter, meter
 from labelkin.cli.vocab import open_vocabulary
 from labelkin.exceptions import InputError
+from labelkin.wording import shortened
 
 if TYPE_CHECKING:
     from labelkin.corpus import Corpus, Document
@@ -31,10 +41,21 @@ def convert(
         list[Path],
         typer.Argument(metavar="FILES...", help="Corpus files, or one collection folder."),
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="A file, .gz or not, or -.")],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            help="The file to write: .jsonl, .json, .csv or .tsv, each perhaps with .gz; - is "
+            "standard output.",
+        ),
+    ],
     to: Annotated[
         str | None,
-        typer.Option(help="jsonl or annif-tsv. Default: annif-tsv for .tsv, else jsonl."),
+        typer.Option(
+            help="jsonl, json, csv or annif-tsv, whatever the extension. Default: by the "
+            "extension; jsonl for standard output."
+        ),
     ] = None,
     vocab: Annotated[
         Path | None,
@@ -46,21 +67,27 @@ def convert(
     json: Json = False,
 ) -> None:
     """Write documents in another format; also exports the documents of a collection."""
-    from labelkin.corpus import read_corpus, write_corpus
+    from labelkin.corpus import read_corpus
+    from labelkin.corpus.writers import corpus_format
     from labelkin.indexer import Indexer
     from labelkin.store import is_collection
 
+    if json and is_standard_output(output):
+        raise typer.BadParameter("--json and the documents cannot both go to standard output")
+    check_output(output, [*files, *([vocab] if vocab else [])])
+    corpus_format(output, to)
     vocabulary = open_vocabulary(vocab) if vocab else None
     if len(files) == 1 and is_collection(files[0]):
         with Indexer.open(files[0]) as indexer, meter("Writing", indexer.collection.count()) as bar:
             documents = _with_ids(_metered(indexer.documents(), bar), vocabulary)
-            written = write_corpus(documents, output, to)
+            written = _write(documents, output, to)
         _print_written(written, output, 0, json)
         return
     corpus = read_corpus(*files, format=format, label_separator=label_separator)
+    check_output(output, corpus.paths)
     with meter("Converting", corpus.bytes_total) as bar:
         documents = _with_ids(_metered(_readable(corpus, output), bar, corpus), vocabulary)
-        written = write_corpus(documents, output, to)
+        written = _write(documents, output, to)
     _print_written(written, output, corpus.report.skipped, json)
     exit_after_reading(corpus.report, strict)
 
@@ -103,18 +130,18 @@ def stats(
                 ("  with labels", f"{statistics.with_labels:,}"),
                 ("  with a title only", f"{statistics.without_body:,}"),
                 ("Words per document", f"{counts['words_per_document']:.1f}"),
-                ("Longest text", f"{statistics.longest_characters:,} characters"),
+                ("Longest text", counted(statistics.longest_characters, "character")),
                 ("Distinct labels", f"{len(statistics.labels):,}"),
                 ("Labels per document", f"{counts['labels_per_document']:.2f}"),
                 ("Languages", languages),
             ]
         )
         frequent = statistics.labels.most_common(_SHOWN_LABELS)
-        typer.echo()
+        print_line()
         print_table(
             "",
             [("documents", True), ("label", False)],
-            [(f"{n:,}", label) for label, n in frequent],
+            [(f"{n:,}", shortened(label)) for label, n in frequent],
         )
     exit_after_reading(corpus.report, strict)
 
@@ -127,11 +154,21 @@ def _readable(corpus: Corpus, output: Path) -> Iterator[Document]:
         raise InputError(f"no document could be read; {output} was not changed")
 
 
+def _write(documents: Iterator[Document], output: Path, to: str | None) -> int:
+    from labelkin.corpus.writers import WRITERS, corpus_format, write_corpus
+
+    if not is_standard_output(output):
+        return write_corpus(documents, output, to)
+    with data_to_standard_output() as file:
+        return WRITERS[corpus_format(output, to)](documents, file)
+
+
 def _print_written(written: int, output: Path, skipped: int, json: bool) -> None:
     if json:
         print_json({"output": str(output), "documents": written, "skipped": skipped})
     else:
-        print_message(f"Wrote {counted(written, 'document')} to {output}; skipped {skipped:,}.")
+        where = "standard output" if is_standard_output(output) else output
+        print_message(f"Wrote {counted(written, 'document')} to {where}; skipped {skipped:,}.")
 
 
 def _metered(
@@ -140,7 +177,7 @@ def _metered(
     for count, document in enumerate(documents, start=1):
         yield document
         if count % 1000 == 0:
-            bar.update(corpus.bytes_read if corpus else count, f"{count:,} documents")
+            bar.update(corpus.bytes_read if corpus else count, counted(count, "document"))
 
 
 def _with_ids(documents: Iterator[Document], vocabulary: Vocabulary | None) -> Iterator[Document]:

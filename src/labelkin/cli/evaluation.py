@@ -20,6 +20,7 @@ from labelkin.cli.options import (
     MethodNames,
     RepresentationName,
 )
+from labelkin.cli.outputs import check_output
 from labelkin.cli.settings import asked_settings, print_known_documents, print_unknown_labels
 from labelkin.cli.side_by_side import show_side_by_side
 from labelkin.cli.texts import read_labelled
@@ -57,6 +58,8 @@ def evaluate(
     from labelkin.indexer import Indexer
 
     asked = parsed_measures(measures)
+    if per_label is not None:
+        check_output(per_label, [collection, *files])
     documents, corpus = read_labelled(files, "evaluate", format, label_separator)
     with Indexer.open(collection) as indexer:
         methods: Sequence[str | None] = list(dict.fromkeys(method)) if method else [None]

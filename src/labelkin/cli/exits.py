@@ -6,20 +6,22 @@
 3  done in part: a file was damaged, an id was not there, or --strict and a skipped record
 4  try again: another process is writing
 130  interrupted
+141  the reader of our output has closed the pipe (`labelkin … | head`), as for other Unix tools
 """
 
 from __future__ import annotations
 
-import errno
 import logging
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import typer
 from typer.core import TyperGroup
 
-from labelkin.cli.console import print_error
+from labelkin.cli.console import FULL_DISK, prepare_streams, print_error, visible
 from labelkin.exceptions import CollectionBusyError, LabelkinError
 
 if TYPE_CHECKING:
@@ -31,42 +33,114 @@ FAILED = 1
 PARTLY_DONE = 3
 TRY_AGAIN = 4
 INTERRUPTED = 130
+CLOSED_PIPE = 141
 
 
 class ErrorsAsLines(TyperGroup):
     """A command group whose errors are one line on standard error, never a traceback."""
 
-    def invoke(self, ctx: Any) -> Any:
-        """Run the command; turn what it raises into a line and an exit code."""
+    def main(self, *args: Any, **rest: Any) -> Any:
+        """Run the command, and print all of its output before the interpreter ends."""
+        prepare_streams()
         try:
-            return super().invoke(ctx)
-        except CollectionBusyError as error:
-            print_error(str(error))
-            raise typer.Exit(TRY_AGAIN) from error
-        except LabelkinError as error:
-            print_error(str(error))
-            raise typer.Exit(FAILED) from error
-        except KeyboardInterrupt as error:
-            usual = "interrupted; stored data is kept. Run the same command again to continue"
-            print_error(str(error) or usual)
-            raise typer.Exit(INTERRUPTED) from error
-        except OSError as error:
-            if error.errno == errno.EPIPE:
-                # The reader of our output has closed the pipe (`labelkin … | head`): not an error.
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-                raise typer.Exit(0) from error
-            place = f"{error.filename}: " if error.filename else ""
-            print_error(f"{place}{error.strerror or error}")
-            raise typer.Exit(FAILED) from error
-        except Exception as error:
-            if isinstance(error, typer.Exit | typer.Abort) or hasattr(error, "exit_code"):
+            done = super().main(*args, **rest)
+        except SystemExit as error:
+            if error.code:
+                # The error has been printed; no second one for the rest of the output.
+                _discard_output()
                 raise
-            logger.debug("traceback", exc_info=True)
-            print_error(
-                f"this should not happen ({type(error).__name__}: {error}); "
-                "please report it with the output of the same command with `labelkin --verbose …`"
-            )
-            raise typer.Exit(FAILED) from error
+            _flush()
+            raise
+        _flush()
+        return done
+
+    def make_context(self, *args: Any, **rest: Any) -> Any:
+        """Parse the options before the verb; `--help` prints here."""
+        with _errors_as_lines():
+            return super().make_context(*args, **rest)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the verb; turn what it raises into a line and an exit code."""
+        with _errors_as_lines():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _errors_as_lines() -> Iterator[None]:
+    try:
+        try:
+            yield
+        except BrokenPipeError:
+            raise
+        except (Exception, KeyboardInterrupt) as error:
+            code = _reported(error)
+            if code is None:
+                raise
+            raise typer.Exit(code) from error
+        except SystemExit as error:
+            # Nobody but rich exits like this, when it prints help to a closed pipe.
+            raise BrokenPipeError from error
+    except BrokenPipeError as error:
+        _discard_output()
+        raise typer.Exit(CLOSED_PIPE) from error
+
+
+def _reported(error: BaseException) -> int | None:
+    """Print the line of an error; returns the exit code, None for those that click prints."""
+    if isinstance(error, LabelkinError):
+        print_error(str(error))
+        return TRY_AGAIN if isinstance(error, CollectionBusyError) else FAILED
+    if isinstance(error, KeyboardInterrupt):
+        usual = "interrupted; stored data is kept. Run the same command again to continue"
+        print_error(str(error) or usual)
+        return INTERRUPTED
+    if isinstance(error, typer.Exit | typer.Abort) or hasattr(error, "exit_code"):
+        if isinstance(message := getattr(error, "message", None), str):
+            # Usage errors repeat what was typed, or what the shell found in a folder.
+            error.message = visible(message)  # type: ignore[attr-defined]
+        return None
+    if isinstance(error, OSError):
+        print_error(_described(error))
+        return FAILED
+    logger.debug("traceback", exc_info=True)
+    print_error(
+        f"this should not happen ({type(error).__name__}: {error}); "
+        "please report it with the output of the same command with --verbose"
+    )
+    return FAILED
+
+
+def _described(error: OSError) -> str:
+    place = f"{error.filename}: " if error.filename else ""
+    reason = error.strerror or str(error)
+    kept = "".join(f"; {note}" for note in getattr(error, "__notes__", ()))
+    hint = "; make room and run the same command again" if error.errno in FULL_DISK else ""
+    return f"{place}{reason}{kept}{hint}"
+
+
+def _flush() -> None:
+    """Print what is still buffered; exit with an error if that fails."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _discard_output()
+        sys.exit(CLOSED_PIPE)
+    except OSError as error:
+        _discard_output()
+        print_error(f"standard output: {error.strerror or error}; the output is incomplete")
+        sys.exit(FAILED)
+
+
+def _discard_output() -> None:
+    """Let what is still buffered go nowhere: the interpreter prints it when it ends."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+                continue
+            os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
 
 
 def exit_after_reading(report: ReadReport, strict: bool) -> None:

@@ -11,6 +11,7 @@ import typer
 
 from labelkin.cli.console import counted, print_json, print_message, seconds_text
 from labelkin.cli.options import Json
+from labelkin.cli.outputs import check_output
 from labelkin.cli.progress import Meter, meter
 from labelkin.closing import Closing
 
@@ -54,6 +55,7 @@ def run(
     """Run a grid and write the report; finished stages are reused."""
     from labelkin.experiments.runner import run as run_plan
 
+    _check_report(output)
     plan = _plan(grid, quick, work, data)
     with Board() as board:
         done = run_plan(plan, board)
@@ -80,7 +82,14 @@ def report(
     output: Output = None,
 ) -> None:
     """Write the report of a grid that has been run: Markdown, CSV, HTML and figures."""
-    _written(_plan(grid, quick, work, data), output)
+    _check_report(output)
+    plan = _plan(grid, quick, work, data)
+    _written(plan, output)
+
+
+def _check_report(output: Path | None) -> None:
+    if output is not None:
+        check_output(output, folder=True)
 
 
 def _plan(grid: str, quick: bool, work: Path, data: Path) -> Plan:

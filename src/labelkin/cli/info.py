@@ -25,31 +25,33 @@ def info(collection: CollectionPath, json: Json = False) -> None:
 
 
 def print_info(summary: CollectionInfo) -> None:
-    """Print the facts for a person."""
+    """Print the facts for a person; rows that would say nothing are left out."""
     per_document = (
         f"{summary.labels_per_document_mean:.2f} on average, "
         f"{summary.labels_per_document_median:g} median, {summary.labels_per_document_max} at most"
     )
     steps = [
-        (f"  in at least {int(step):,}", f"{count:,}")
+        (f"  in at least {int(step):,}", _some(count))
         for step, count in summary.labels_with_at_least.items()
     ]
-    languages = ", ".join(f"{name} {count:,}" for name, count in summary.languages.items())
-    unresolved = summary.documents_with_unresolved_labels
-    print_facts(
-        [
-            ("Collection", summary.name + (" (read-only)" if summary.read_only else "")),
-            ("Documents", f"{summary.documents:,}"),
-            ("  without labels", f"{summary.documents_without_labels:,}"),
-            ("  with unresolved labels", f"{unresolved:,}"),
-            ("Languages", languages or "none yet"),
-            ("Concepts", f"{summary.concepts:,}"),
-            ("  used as labels", f"{summary.labels_used:,}"),
-            *steps,
-            ("Labels per document", per_document),
-            ("Label occurrences", f"{summary.label_occurrences:,}"),
-            ("Indexes", ", ".join(summary.indexes) or "none yet"),
-            ("Models", ", ".join(summary.models) or "none trained yet"),
-            ("Disk", bytes_text(summary.disk_bytes)),
-        ]
-    )
+    has_labels = summary.label_occurrences > 0
+    facts = [
+        ("Collection", summary.name + (" (read-only)" if summary.read_only else "")),
+        ("Documents", f"{summary.documents:,}"),
+        ("  without labels", _some(summary.documents_without_labels)),
+        ("  with unresolved labels", _some(summary.documents_with_unresolved_labels)),
+        ("Languages", ", ".join(f"{name} {count:,}" for name, count in summary.languages.items())),
+        ("Concepts", f"{summary.concepts:,}"),
+        ("  used as labels", _some(summary.labels_used)),
+        *steps,
+        ("Labels per document", per_document if has_labels else ""),
+        ("Label occurrences", _some(summary.label_occurrences)),
+        ("Indexes", ", ".join(summary.indexes) or "none yet"),
+        ("Models", ", ".join(summary.models) or "none trained yet"),
+        ("Disk", bytes_text(summary.disk_bytes)),
+    ]
+    print_facts((name, value) for name, value in facts if value)
+
+
+def _some(count: int) -> str:
+    return f"{count:,}" if count else ""

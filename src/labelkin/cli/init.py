@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from labelkin.cli.console import print_json, print_message
+from labelkin.cli.console import counted, print_json, print_message
 from labelkin.cli.options import Json
 
 
@@ -44,4 +44,4 @@ def init(
     elif vocabulary is None:
         print_message(f"Made {collection}; the labels of its documents will become the vocabulary.")
     else:
-        print_message(f"Made {collection} with {concepts:,} concepts.")
+        print_message(f"Made {collection} with {counted(concepts, 'concept')}.")

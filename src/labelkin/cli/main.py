@@ -8,7 +8,7 @@ import typer
 
 from labelkin import __version__
 from labelkin.cli.console import set_up_logging
-from labelkin.cli.verbs import VerbGroup
+from labelkin.cli.verbs import VerbGroup, Verbose
 
 app = typer.Typer(
     cls=VerbGroup,
@@ -26,7 +26,7 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print more messages.")] = False,
+    verbose: Verbose = False,
     _version: Annotated[
         bool,
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),

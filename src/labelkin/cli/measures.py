@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from labelkin.cli.console import print_json, print_table
+from labelkin.cli.outputs import open_output
 
 if TYPE_CHECKING:
     from labelkin.evaluate import Evaluation, Measure
@@ -46,26 +47,40 @@ def show_measures(
     bands: bool = False,
 ) -> None:
     """Print the measures of one evaluation; `labels` has id and name of every column."""
-    from labelkin.evaluate import bootstrap_interval, evaluate_bands
     from labelkin.evaluate import evaluate as values_of
+    from labelkin.evaluate import evaluate_bands
 
     values = values_of(evaluation, measures)
     if per_label is not None:
         _write_labels(evaluation, labels, per_label)
     by_band = evaluate_bands(evaluation, measures) if bands else {}
+    bounds = intervals(evaluation, measures)
     if json:
-        print_json({**values, "bands": by_band} if bands else values)
+        print_json({**values, **({"bands": by_band} if bands else {}), "intervals": bounds})
         return
     rows = []
     for measure in measures:
         interval = ""
-        if measure.is_additive and evaluation.documents:
-            bounds = bootstrap_interval(measure, evaluation)
-            interval = f"{bounds.low:.4f} – {bounds.high:.4f}"
+        if (bound := bounds.get(measure.name)) is not None:
+            interval = f"{bound['low']:.4f} – {bound['high']:.4f}"
         rows.append((measure.name, f"{values[measure.name]:.4f}", interval))
     print_table("", [("measure", False), ("value", True), ("95 % interval", False)], rows)
     if bands:
         _show_bands(by_band, measures)
+
+
+def intervals(evaluation: Evaluation, measures: Sequence[Measure]) -> dict[str, dict[str, float]]:
+    """The 95 % interval of each measure that follows from sums over documents, by its name."""
+    from labelkin.evaluate.significance import bootstrap_intervals
+
+    additive = [measure for measure in measures if measure.is_additive]
+    if not additive or not evaluation.documents:
+        return {}
+    bounds = bootstrap_intervals(additive, evaluation)
+    return {
+        measure.name: {"low": one.low, "high": one.high}
+        for measure, one in zip(additive, bounds, strict=True)
+    }
 
 
 def _show_bands(by_band: dict[str, dict[str, float]], measures: Sequence[Measure]) -> None:
@@ -74,11 +89,10 @@ def _show_bands(by_band: dict[str, dict[str, float]], measures: Sequence[Measure
 
 
 def _write_labels(evaluation: Evaluation, labels: Sequence[tuple[str, str]], path: Path) -> None:
-    from labelkin.atomic import atomic_text
     from labelkin.evaluate import per_label_report
 
     report = per_label_report(evaluation)
-    with atomic_text(path) as file:
+    with open_output(path) as file:
         file.write("label\tname\tTP\tFP\tFN\tP\tR\tF\ttraining\n")
         for column, (label, name) in enumerate(labels):
             counts = (

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import csv
 import json as json_module
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from labelkin.cli.build import build_with_progress
-from labelkin.cli.console import counted, print_json, print_message, print_table
+from labelkin.cli.console import (
+    counted,
+    print_json,
+    print_line,
+    print_message,
+    print_table,
+)
 from labelkin.cli.exits import exit_after_reading
 from labelkin.cli.options import (
     BodyText,
@@ -22,6 +29,7 @@ from labelkin.cli.options import (
     TextFile,
     TitleText,
 )
+from labelkin.cli.outputs import check_output, is_standard_output, open_output
 from labelkin.cli.progress import meter
 from labelkin.cli.texts import open_texts
 
@@ -32,6 +40,11 @@ if TYPE_CHECKING:
 
 _BATCH = 500
 _SHOWN_TERMS = 5
+_TABLE_COLUMNS = (
+    *("id", "title", "rank"),
+    *("neighbour", "neighbour_title", "distance", "score", "terms"),
+)
+_FORMATS = {".jsonl": "jsonl", ".csv": "csv", ".tsv": "tsv", ".npz": "npz"}
 
 
 def neighbours(
@@ -46,7 +59,11 @@ def neighbours(
     representation: RepresentationName = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Write to a file: .npz for arrays, else JSON Lines."),
+        typer.Option(
+            "--output",
+            "-o",
+            help="Write to a file: .jsonl, .csv, .tsv or, for arrays, .npz; - is standard output.",
+        ),
     ] = None,
     format: CorpusFormat = None,
     json: Json = False,
@@ -54,6 +71,9 @@ def neighbours(
     """Find the most similar documents, with their distances and the terms they share."""
     from labelkin.indexer import Indexer
 
+    if output is not None:
+        check_output(output, [collection] if file is None else [collection, file])
+        neighbours_format(output)
     with (
         open_texts(file, title, text, format) as (documents, corpus),
         Indexer.open(collection) as indexer,
@@ -64,7 +84,8 @@ def neighbours(
             build_with_progress(indexer, representation)
             batches = _metered(_searched(indexer, documents, k, representation), corpus)
             count = _write(indexer, batches, representation, output)
-            print_message(f"Wrote the neighbours of {counted(count, 'document')} to {output}.")
+            where = "standard output" if is_standard_output(output) else output
+            print_message(f"Wrote the neighbours of {counted(count, 'document')} to {where}.")
     if corpus is not None:
         exit_after_reading(corpus.report, strict=False)
 
@@ -120,28 +141,73 @@ def show_neighbours(
             ]
             columns = [("distance", True), ("id", False), ("title", False), ("terms", False)]
             print_table(heading, columns, table)
-            typer.echo()
+            print_line()
+
+
+def neighbours_format(output: Path) -> str:
+    """The format of a file of neighbours; FormatError if its extension has none."""
+    from labelkin.exceptions import FormatError
+    from labelkin.outputs import output_format
+
+    name = output_format(output, None, _FORMATS, _FORMATS.values(), option="")
+    if name == "npz" and output.name.lower().endswith(".gz"):
+        raise FormatError(f"{output}: arrays are written without .gz")
+    return name
 
 
 def _write(
     indexer: Indexer, batches: Iterator[Batch], representation: str | None, output: Path
 ) -> int:
-    from labelkin.atomic import atomic_text
     from labelkin.neighbours import Neighbours
 
-    if output.suffix == ".npz":
+    format_name = neighbours_format(output)
+    if format_name == "npz":
         parts = [near for _, _, near in batches]
         if not parts:
             parts = [indexer.neighbour_arrays([], representation=representation)]
         whole = Neighbours.joined(parts)
         whole.save(output)
         return len(whole)
+    rows = (row for batch in batches for row in _rows(*batch))
+    with open_output(output) as file:
+        if format_name == "jsonl":
+            return _write_lines(rows, file)
+        return _write_table(rows, file, "," if format_name == "csv" else "\t")
+
+
+def _write_lines(rows: Iterable[dict[str, Any]], file: IO[str]) -> int:
     count = 0
-    with atomic_text(output) as file:
-        for batch in batches:
-            for row in _rows(*batch):
-                file.write(json_module.dumps(row, ensure_ascii=False) + "\n")
-                count += 1
+    for row in rows:
+        file.write(json_module.dumps(row, ensure_ascii=False) + "\n")
+        count += 1
+    return count
+
+
+def _write_table(rows: Iterable[dict[str, Any]], file: IO[str], delimiter: str) -> int:
+    """A row per neighbour; one with empty cells for a document without any."""
+    from labelkin.outputs import guarded
+
+    def cell(text: object) -> str:
+        return guarded(" ".join(str(text or "").split()))
+
+    if delimiter == "\t":
+        # Cells have no tabs any more, and quotes are plain characters in TSV.
+        table = csv.writer(
+            file, "excel-tab", lineterminator="\n", quoting=csv.QUOTE_NONE, quotechar=None
+        )
+    else:
+        table = csv.writer(file, lineterminator="\n")
+    table.writerow(_TABLE_COLUMNS)
+    count = 0
+    for row in rows:
+        own = (cell(row["id"]), cell(row["title"]))
+        if not row["neighbours"]:
+            table.writerow([*own, *[""] * (len(_TABLE_COLUMNS) - len(own))])
+        for rank, near in enumerate(row["neighbours"], start=1):
+            terms = cell(" ".join(near["terms"]))
+            place = (cell(near["id"]), cell(near["title"]), near["distance"], near["score"])
+            table.writerow([*own, rank, *place, terms])
+        count += 1
     return count
 
 

@@ -11,6 +11,7 @@ import typer
 from labelkin.cli.console import counted, print_error, print_json, print_message
 from labelkin.cli.exits import PARTLY_DONE
 from labelkin.cli.options import CollectionPath, Json
+from labelkin.wording import listed
 
 
 def remove(
@@ -40,6 +41,9 @@ def remove(
         removed, left = counted(report.removed, "document"), counted(total, "document")
         print_message(f"Removed {removed}; {left} in the collection.")
     if report.missing:
-        shown = ", ".join(report.missing[:5]) + (", …" if len(report.missing) > 5 else "")
-        print_error(f"not in the collection: {counted(len(report.missing), 'id')}: {shown}")
+        many = counted(len(report.missing), "id")
+        print_error(
+            f"not in the collection: {many}: {listed(report.missing, 5)}; "
+            f"`labelkin corpus convert {collection} -o documents.csv` lists the ids"
+        )
         raise typer.Exit(PARTLY_DONE)

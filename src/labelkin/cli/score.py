@@ -11,8 +11,10 @@ import typer
 from labelkin.cli.console import counted, print_message
 from labelkin.cli.measures import Measures, PerLabel, parsed_measures, show_measures
 from labelkin.cli.options import Json
+from labelkin.cli.outputs import check_output
 from labelkin.cli.side_by_side import RESERVED, show_side_by_side
 from labelkin.cli.vocab import open_vocabulary
+from labelkin.wording import listed, shortened
 
 if TYPE_CHECKING:
     from labelkin.evaluate.alignment import Aligned
@@ -48,6 +50,8 @@ def score(
     from labelkin.evaluate.files import read_label_file
 
     asked = parsed_measures(measures)
+    if per_label is not None:
+        check_output(per_label, [gold, *predicted, *([vocab] if vocab else [])])
     files = list(dict.fromkeys(predicted))
     right, given = read_label_file(gold), [read_label_file(path) for path in files]
     vocabulary = None if vocab is None else open_vocabulary(vocab)
@@ -105,13 +109,13 @@ def _print_mismatches(
         ("without gold labels", aligned.strangers),
     ):
         if which:
-            shown = ", ".join(which[:3]) + (", …" if len(which) > 3 else "")
-            print_message(f"{file.path}: {counted(len(which), 'document')} {what}: {shown}")
+            many = counted(len(which), "document")
+            print_message(f"{file.path}: {many} {what}: {listed(which)}")
     theirs = next(file.all_labels(), None)
     if not aligned.shared and theirs is not None:
         hint = "" if resolved else "; --vocab SOURCE matches ids with names"
         mine = next(gold.all_labels())
         print_message(
             f"{file.path}: none of its labels is a gold label "
-            f"(such as {theirs!r} here, {mine!r} there){hint}."
+            f"(such as {shortened(theirs)!r} here, {shortened(mine)!r} there){hint}."
         )

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import typer
-
-from labelkin.cli.console import print_json, print_table
+from labelkin.cli.console import print_json, print_line, print_table
+from labelkin.cli.measures import intervals
 
 if TYPE_CHECKING:
     from labelkin.evaluate import Evaluation, Measure
 
 
 # Keys of the JSON that are not evaluations.
-RESERVED = ("compared_with", "p")
+RESERVED = ("compared_with", "p", "intervals")
 
 
 def show_side_by_side(
@@ -28,7 +27,8 @@ def show_side_by_side(
     values, tests = _compared(evaluations, measures)
     first, *others = evaluations
     if json:
-        print_json({**values, "compared_with": first, "p": tests})
+        bounds = {name: intervals(one, measures) for name, one in evaluations.items()}
+        print_json({**values, "compared_with": first, "p": tests, "intervals": bounds})
         return
     rows = []
     for measure in measures:
@@ -41,7 +41,7 @@ def show_side_by_side(
         rows.append(row)
     print_table("", [("measure", False), *((f"{name}  ", True) for name in evaluations)], rows)
     if others:
-        typer.echo(f"+ and − mark what differs from {first} with p < 0.05.")
+        print_line(f"+ and − mark what differs from {first} with p < 0.05.")
 
 
 def _compared(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -24,6 +26,7 @@ from labelkin.cli.texts import read_labelled
 
 if TYPE_CHECKING:
     from labelkin.evaluate.sweep import Trial
+    from labelkin.indexer import Indexer
 
 _SHOWN = 10
 _WORDS = ("weighting", "distance", "count")
@@ -55,6 +58,8 @@ def tune(
     asked.check_goal()
     documents, corpus = read_labelled(files, "tune", format, label_separator)
     with Indexer.open(collection) as indexer:
+        if write:
+            _check_writable(indexer, collection)
         settings = asked_settings(indexer.config, method)
         if settings.k:
             if not indexer.collection.count():
@@ -100,6 +105,17 @@ def tune(
     if write:
         print_message(f"Wrote the best settings to {collection / CONFIG_NAME}.")
     exit_after_reading(corpus.report, strict=False)
+
+
+def _check_writable(indexer: Indexer, collection: Path) -> None:
+    """Raise before the sweep if its outcome could not be written."""
+    from labelkin.exceptions import CollectionReadOnlyError
+
+    if indexer.collection.read_only or not os.access(indexer.collection.path, os.W_OK):
+        raise CollectionReadOnlyError(
+            f"{collection}: the collection cannot be written to; tune without --write and copy "
+            "the best settings, or change its permissions"
+        )
 
 
 def _tried(trial: Trial) -> dict[str, object]:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping
+from functools import wraps
 from importlib import import_module
-from typing import Any
+from inspect import Parameter, Signature, signature
+from typing import Annotated, Any, get_type_hints
 
 import typer
 from typer.main import get_group
 
+from labelkin.cli.console import set_up_logging
 from labelkin.cli.exits import ErrorsAsLines
+
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print more messages.")]
+_MARK = "_labelkin_verbose"
 
 # Module and function of each verb, in the order of the help; an `app` has verbs of its own.
 _HOMES = {
@@ -79,7 +85,34 @@ def _command(name: str) -> Any:
     verb = getattr(import_module(f"labelkin.cli.{module}"), attribute)
     alone = typer.Typer()
     if isinstance(verb, typer.Typer):
+        for one in verb.registered_commands:
+            if one.callback is not None:
+                one.callback = with_verbose(one.callback)
         alone.add_typer(verb, name=name)
     else:
-        alone.command(name)(verb)
+        alone.command(name)(with_verbose(verb))
     return get_group(alone).commands[name]
+
+
+def with_verbose(verb: Callable[..., None]) -> Callable[..., None]:
+    """Give a verb the option --verbose, which is also recognised before the verb."""
+    if hasattr(verb, _MARK):
+        return verb
+    hints = get_type_hints(verb, include_extras=True)
+    hints.pop("return", None)
+    parameters = [
+        one.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints[one.name])
+        for one in signature(verb).parameters.values()
+    ]
+    option = Parameter("verbose", Parameter.KEYWORD_ONLY, default=False, annotation=Verbose)
+
+    @wraps(verb)
+    def run(*, verbose: bool = False, **given: Any) -> None:
+        if verbose:
+            set_up_logging(verbose)
+        verb(**given)
+
+    run.__signature__ = Signature([*parameters, option])  # type: ignore[attr-defined]
+    run.__annotations__ = {**hints, "verbose": Verbose}
+    setattr(run, _MARK, True)
+    return run

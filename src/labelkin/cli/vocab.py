@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from labelkin.cli.console import print_facts, print_json, print_message, print_table
+from labelkin.cli.console import print_facts, print_json, print_line, print_message, print_table
 from labelkin.cli.exits import FAILED
 from labelkin.cli.languages import heading_language, language_of, names_as_json
 from labelkin.cli.options import CollectionPath, Json, Language
@@ -170,7 +170,7 @@ def _print_branch(branch: dict[str, object], level: int) -> None:
     children = branch.get("narrower")
     count = branch["narrower_count"]
     hidden = f"  (+{count})" if count and not children else ""
-    typer.echo(f"{'  ' * level}{branch['name']}{hidden}")
+    print_line(f"{'  ' * level}{branch['name']}{hidden}")
     if isinstance(children, list):
         for child in children:
             _print_branch(child, level + 1)

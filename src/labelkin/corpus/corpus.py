@@ -15,6 +15,7 @@ from labelkin.corpus.report import ReadReport
 from labelkin.corpus.source import Source, printable
 from labelkin.corpus.table import COLUMNS
 from labelkin.exceptions import DamagedFileError, FormatError, InputError
+from labelkin.wording import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +194,8 @@ class Corpus:
             finally:
                 self._source = None
                 if source.not_utf8:
-                    message = f"{source.not_utf8} lines are not UTF-8 and were read as Windows-1252"
+                    many = counted(source.not_utf8, "line is", "lines are")
+                    message = f"{many} not UTF-8 and read as Windows-1252"
                     self.report.note(source.name, "encoding", message)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import threading
 from collections import deque
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from labelkin.corpus.document import Document
-from labelkin.corpus.intake import Intake
+from labelkin.corpus.intake import Intake, parse_json
 from labelkin.corpus.record import (
     BODY_KEYS,
     ID_KEYS,
@@ -18,14 +19,19 @@ from labelkin.corpus.record import (
     LANGUAGE_KEYS,
     MAJOR_KEY,
     TITLE_KEYS,
+    RecordError,
 )
 from labelkin.corpus.source import Source
 from labelkin.exceptions import FormatError
+from labelkin.outputs import unguarded
+from labelkin.wording import counted
 
 # A quoted cell with more lines counts as one whose quote is never closed.
 MAX_CELL_LINES = 10_000
 _field_limit_lock = threading.Lock()
-_FIELD_PREFIX = "field."
+FIELD_PREFIX = "field."
+# Columns whose cells hold a JSON object.
+OBJECT_COLUMNS = ("fields", "metadata", "label_names")
 _URIS, _NAMES = "subject_uris", "subject_labels"
 COLUMNS = {
     name.casefold(): name
@@ -56,12 +62,15 @@ def read_csv(source: Source, intake: Intake) -> Iterator[Document]:
     The intake's separator separates several labels in one cell; Annif's columns
     `subject_uris` (separated by spaces) and `subject_labels` are known too. A
     column `field.NAME` is a further text field, any other column is metadata.
-    Without an id column, ids are made from the texts. The
-    delimiter is a semicolon if the header has more semicolons than commas.
+    Without an id column, ids are made from the texts. The delimiter is a
+    semicolon if the header has more semicolons than commas. An apostrophe that
+    keeps a spreadsheet from running a cell is removed.
     """
     first_line = source.head.split(b"\n", 1)[0]
     delimiter = ";" if first_line.count(b";") > first_line.count(b",") else ","
-    yield from _read_rows(source, intake, csv_rows(source, intake, delimiter))
+    rows = csv_rows(source, intake, delimiter)
+    plain = ((number, [unguarded(cell) for cell in cells]) for number, cells in rows)
+    yield from _read_rows(source, intake, plain)
 
 
 def read_tsv(source: Source, intake: Intake) -> Iterator[Document]:
@@ -150,7 +159,7 @@ def _read_rows(source: Source, intake: Intake, rows: Iterator[Row]) -> Iterator[
     for number, cells in rows:
         where = f"line {number}"
         if len(cells) > len(header):
-            reason = f"{len(cells)} cells, but the header names {len(header)} columns"
+            reason = f"{len(cells)} cells, but the header names {counted(len(header), 'column')}"
             intake.report.skip(source.name, where, reason)
         elif any(cells):
             yield from intake.take(_record(header, cells), where, needs_id=has_id)
@@ -165,8 +174,34 @@ def _record(header: list[str], cells: list[str]) -> dict[str, Any]:
         elif name == _NAMES:
             if not record.get("subjects"):
                 record["subjects"] = cell
-        elif name.startswith(_FIELD_PREFIX):
-            fields[name.removeprefix(_FIELD_PREFIX)] = cell
+        elif name.startswith(FIELD_PREFIX):
+            fields[name.removeprefix(FIELD_PREFIX)] = cell
+        elif name in LABEL_KEYS:
+            record[name] = cell if (labels := listed(cell)) is None else labels
+        elif name in OBJECT_COLUMNS:
+            if cell.strip():
+                record[name] = _object(cell)
         elif name:
             record[name] = cell
-    return {**record, "fields": fields} if fields else record
+    if fields and isinstance(others := record.get("fields", {}), dict):
+        record["fields"] = {**fields, **others}
+    return record
+
+
+def listed(cell: str) -> list[str] | None:
+    """The labels in a cell that is a JSON list of strings; None for any other cell."""
+    if not (cell.startswith("[") and cell.endswith("]")):
+        return None
+    try:
+        labels = json.loads(cell)
+    except (ValueError, RecursionError):
+        return None
+    return labels if all(isinstance(label, str) for label in labels) else None
+
+
+def _object(cell: str) -> object:
+    """The JSON object in a cell; other content as it is, for the record's own check to refuse."""
+    try:
+        return parse_json(cell)
+    except RecordError:
+        return cell

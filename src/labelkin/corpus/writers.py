@@ -1,10 +1,13 @@
-"""Writers for documents: JSON Lines (complete) and Annif's TSV (text and subjects)."""
+"""Writers for documents: JSON Lines, JSON and CSV (complete), Annif's TSV (text and subjects)."""
 
 from __future__ import annotations
 
+import csv
 import json
 import logging
+import re
 import sys
+import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import IO, Any
@@ -12,9 +15,18 @@ from typing import IO, Any
 from labelkin.atomic import atomic_text
 from labelkin.corpus.annif import TITLE_MARK
 from labelkin.corpus.document import Document
-from labelkin.exceptions import FormatError
+from labelkin.corpus.table import COLUMNS, FIELD_PREFIX, MAX_CELL_LINES, OBJECT_COLUMNS, listed
+from labelkin.outputs import guarded, output_format
+from labelkin.wording import counted
 
 logger = logging.getLogger(__name__)
+
+# What the readers separate labels by unless told otherwise.
+_SEPARATOR = "|"
+_COLUMNS = ("id", "title", "abstract", "labels", "language")
+# Names that are columns of their own; others, and those beyond the limit, share a column of JSON.
+_PLAIN_NAME = re.compile(r"[\w.-]+( [\w.-]+)*")
+_MOST_COLUMNS = 100
 
 
 def to_record(document: Document) -> dict[str, Any]:
@@ -44,6 +56,111 @@ def write_jsonl(documents: Iterable[Document], file: IO[str]) -> int:
     return count
 
 
+def write_json(documents: Iterable[Document], file: IO[str]) -> int:
+    """Write one JSON list of complete records; returns the number of documents."""
+    count = 0
+    file.write("[")
+    for document in documents:
+        file.write(",\n" if count else "\n")
+        file.write(json.dumps(to_record(document), ensure_ascii=False))
+        count += 1
+    file.write("\n]\n")
+    return count
+
+
+def write_csv(documents: Iterable[Document], file: IO[str]) -> int:
+    """Write a row per document that reads back as the same document; returns their number.
+
+    Metadata that are text have a column each, further texts a column
+    `field.NAME`. Whatever a cell cannot hold (numbers, lists, odd names, names
+    beside labels) is a JSON object in the column `metadata`, `fields` or
+    `label_names`. Line breaks are those of Unix.
+    """
+    header = dict.fromkeys(_COLUMNS)
+    flattened = 0
+    # The columns are known after the last document; until then rows wait in a file.
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="surrogatepass") as waiting:
+        count = 0
+        for document in documents:
+            row = _row(document, header)
+            if sum(cell.count("\n") for cell in row.values()) >= MAX_CELL_LINES:
+                row = {name: " ".join(cell.split()) for name, cell in row.items()}
+                flattened += 1
+            header.update(dict.fromkeys(row))
+            waiting.write(json.dumps(row) + "\n")
+            count += 1
+        waiting.seek(0)
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(header)
+        for line in waiting:
+            row = json.loads(line)
+            table.writerow([guarded(row.get(name, "")) for name in header])
+    if flattened:
+        logger.warning(
+            "%s more lines than a cell can have and became one line",
+            counted(flattened, "document has", "documents have"),
+        )
+    return count
+
+
+def _row(document: Document, header: dict[str, None]) -> dict[str, str]:
+    """The cells of a document by column; new columns are added to `header`."""
+    row = {
+        "id": document.id,
+        "title": document.title,
+        "abstract": document.body,
+        "labels": _labels_cell(document.labels),
+        "language": document.language or "",
+    }
+    objects: dict[str, dict[str, Any]] = {
+        "fields": {},
+        "metadata": {},
+        "label_names": dict(document.label_names),
+    }
+    for name, text in document.fields.items():
+        column = f"{FIELD_PREFIX}{name}"
+        if _fits(column, header):
+            header[column] = None
+            row[column] = text
+        else:
+            objects["fields"][name] = text
+    for name, value in document.metadata.items():
+        is_free = name not in row and not name.startswith(FIELD_PREFIX)
+        if is_free and isinstance(value, str) and value and _fits(name, header):
+            header[name] = None
+            row[name] = value
+        else:
+            objects["metadata"][name] = value
+    row = {name: "\n".join(_lines(cell)) for name, cell in row.items()}
+    return row | {
+        name: json.dumps(content, ensure_ascii=False)
+        for name, content in objects.items()
+        if content
+    }
+
+
+def _fits(name: str, header: dict[str, None]) -> bool:
+    """Whether `name` can be a column of its own that is read back under the same name."""
+    if name in OBJECT_COLUMNS:
+        return False
+    if name in header:
+        return True
+    is_plain = _PLAIN_NAME.fullmatch(name) is not None and guarded(name) == name
+    return is_plain and name.casefold() not in COLUMNS and len(header) < _MOST_COLUMNS
+
+
+def _lines(text: str) -> list[str]:
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+def _labels_cell(labels: tuple[str, ...]) -> str:
+    """Labels between separators; a JSON list if one of them holds a separator."""
+    cell = _SEPARATOR.join(labels)
+    if any(_SEPARATOR in label for label in labels) or listed(cell) is not None:
+        return json.dumps(labels, ensure_ascii=False)
+    return cell
+
+
 def write_annif_tsv(documents: Iterable[Document], file: IO[str]) -> int:
     """Write lines of `title ¤ text<TAB><uri> <uri>`; returns the number of documents.
 
@@ -60,28 +177,37 @@ def write_annif_tsv(documents: Iterable[Document], file: IO[str]) -> int:
         count += 1
     if skipped:
         logger.warning(
-            "%d labels are names with spaces, which Annif's TSV cannot hold, and were skipped; "
+            "%s with spaces, which Annif's TSV cannot hold, and %s skipped; "
             "pass a vocabulary to write their ids",
-            skipped,
+            counted(skipped, "label is a name", "labels are names"),
+            "was" if skipped == 1 else "were",
         )
     return count
 
 
-WRITERS: dict[str, Callable[[Iterable[Document], IO[str]], int]] = {
+Writer = Callable[[Iterable[Document], IO[str]], int]
+
+WRITERS: dict[str, Writer] = {
     "jsonl": write_jsonl,
+    "json": write_json,
+    "csv": write_csv,
     "annif-tsv": write_annif_tsv,
 }
+_BY_EXTENSION = {".jsonl": "jsonl", ".json": "json", ".csv": "csv", ".tsv": "annif-tsv"}
+
+
+def corpus_format(path: Path, asked: str | None = None) -> str:
+    """The format that `write_corpus` writes `path` in; FormatError if there is none."""
+    return output_format(path, asked, _BY_EXTENSION, WRITERS)
 
 
 def write_corpus(documents: Iterable[Document], path: Path, format: str | None = None) -> int:
     """Write `documents` to `path` atomically, gzipped if it ends in .gz; returns their number.
 
-    `-` is standard output. Without `format`, the extension decides.
+    Without `format`, the extension decides: .jsonl, .json, .csv or .tsv. `-` is
+    standard output, JSON Lines unless `format` says otherwise.
     """
-    by_extension = "annif-tsv" if path.name.removesuffix(".gz").endswith(".tsv") else "jsonl"
-    writer = WRITERS.get(format or by_extension)
-    if writer is None:
-        raise FormatError(f"unknown output format {format!r}; known: {', '.join(WRITERS)}")
+    writer = WRITERS[corpus_format(path, format)]
     if str(path) == "-":
         return writer(documents, sys.stdout)
     with atomic_text(path) as file:

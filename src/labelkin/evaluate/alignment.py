@@ -11,6 +11,7 @@ from labelkin.evaluate.label_file import LabelFile, place
 from labelkin.exceptions import InputError
 from labelkin.scoring.ranking import Ranking
 from labelkin.vocab.vocabulary import Vocabulary
+from labelkin.wording import counted, shortened
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,9 +71,10 @@ class LabelColumns:
 
     def _matrix_column(self, file: LabelFile, label: str) -> int:
         if file.width != self._first:
+            width, concepts = file.width or 0, counted(self._first, "concept")
             raise InputError(
-                f"{file.path}: the matrix has {file.width:,} columns, but the vocabulary has "
-                f"{self._first:,} concepts"
+                f"{file.path}: the matrix has {counted(width, 'column')}, but the vocabulary has "
+                f"{concepts}; give the vocabulary that it was made with"
             )
         return int(label)
 
@@ -149,7 +151,7 @@ def _partners(gold: LabelFile, predicted: LabelFile) -> dict[str, str]:
             here, there = next(iter(predicted.labels)), next(iter(gold.labels))
             raise InputError(
                 f"{predicted.path}: none of its documents is in {gold.path}; "
-                f"ids look like {here!r} here and {there!r} there"
+                f"ids look like {shortened(here)!r} here and {shortened(there)!r} there"
             )
         return common
     sizes = len(gold.labels), len(predicted.labels)

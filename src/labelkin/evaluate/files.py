@@ -4,7 +4,7 @@
 |---|---|
 | BioASQ lines | one document per line: its labels, separated by spaces |
 | TSV | `id<TAB>label<TAB>score` or `id<TAB>label`, with or without a header |
-| CSV or TSV with a header | columns `id` and `label`, optional `score` or `rank`, and `name` |
+| CSV or TSV with a header | columns `id` and `label`, optional `score` or `rank`, `name`, others |
 | JSON | see `json_labels`: labelkin's and Annif's results, BioASQ submissions |
 | scipy .npz | a sparse matrix, one document per row |
 | any corpus format | its documents with their labels |
@@ -12,7 +12,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 import zlib
 from collections.abc import Iterator
@@ -23,14 +22,21 @@ from zipfile import BadZipFile
 import numpy as np
 
 from labelkin.corpus.corpus import Corpus, recognised
+from labelkin.corpus.intake import Intake
 from labelkin.corpus.record import BODY_KEYS, ID_KEYS, TITLE_KEYS, strip_brackets
+from labelkin.corpus.report import ReadReport
 from labelkin.corpus.source import HEAD_BYTES, Source, printable
+from labelkin.corpus.table import csv_rows
 from labelkin.evaluate.json_labels import json_label_file
 from labelkin.evaluate.label_file import LabelFile, number_of, place
 from labelkin.exceptions import DamagedFileError, FormatError, InputError
+from labelkin.outputs import unguarded
+from labelkin.wording import counted, shortened
 
 _LABEL_LINES = re.compile(r"[\w.:/#-]+([ \r\n]+[\w.:/#-]+)*\s*")
 _LABEL_COLUMNS = ("label", "uri", "heading", "subject", "concept")
+_ORDER_COLUMNS = ("score", "rank")
+_DELIMITERS = ("\t", ",", ";")
 
 
 def read_label_file(path: Path) -> LabelFile:
@@ -56,8 +62,17 @@ def read_label_file(path: Path) -> LabelFile:
                 return _from_tsv(source)
             if "\t" not in lines[0] and _LABEL_LINES.fullmatch("\n".join(lines).strip()):
                 return _from_lines(source)
+            # Annif's corpora have two columns.
+            is_table = lines[0].count("\t") > 1 and not re.search("<|://", lines[0])
+            is_table |= format_name is None and re.fullmatch(r"\S+([,;]\S+)+", lines[0]) is not None
+            if format_name in ("csv", "tsv") or is_table:
+                _check_columns(source.name, lines[0])
             if format_name is None:
-                raise FormatError(f"{source.name}: neither labels nor a corpus in a known format")
+                raise FormatError(
+                    f"{source.name}: neither labels nor a corpus in a known format; give lines of "
+                    "`id<TAB>label<TAB>score`, a table with the columns id and label, or what "
+                    "`labelkin annotate` writes"
+                )
     except DamagedFileError as error:
         raise DamagedFileError(f"{printable(path)}: {error}") from error
     return _from_corpus(path)
@@ -113,55 +128,116 @@ def _from_tsv(source: Source) -> LabelFile:
         try:
             score = -float(number) if width < 3 else number_of(cells[2])
         except (IndexError, ValueError) as error:
-            raise DamagedFileError(f"line {number} is not `id<TAB>label<TAB>score`") from error
+            raise DamagedFileError(
+                f"line {number} is not `id<TAB>label<TAB>score`: {_shown(cells)}"
+            ) from error
         if len(cells) < 2 or not all(cells[:2]):
-            raise DamagedFileError(f"line {number} is not `id<TAB>label`")
+            raise DamagedFileError(f"line {number} is not `id<TAB>label`: {_shown(cells)}")
         file.add(cells[0], strip_brackets(cells[1]), score)
     return file
 
 
+def _shown(cells: list[str]) -> str:
+    """How many columns a line has, and what is in them."""
+    return f"it has {counted(len(cells), 'column')}, {shortened(' | '.join(cells))!r}"
+
+
 def _table_delimiter(first_line: str) -> str | None:
-    """The delimiter of a table of predictions, or None if the line is not its header."""
-    for delimiter in ("\t", ",", ";"):
-        header = {cell.strip().strip('"').casefold() for cell in first_line.split(delimiter)}
+    """The delimiter of a table of predictions, or None if the line is not its header.
+
+    A table with texts is a corpus, unless its labels have scores or ranks.
+    """
+    for delimiter in _DELIMITERS:
+        header = {*_header(first_line, delimiter)}
         texts = header & {key.casefold() for key in (*TITLE_KEYS, *BODY_KEYS)}
-        if header & {*ID_KEYS} and header & {*_LABEL_COLUMNS} and not texts:
-            return delimiter
+        if header & {*ID_KEYS} and header & {*_LABEL_COLUMNS}:
+            return delimiter if not texts or header & {*_ORDER_COLUMNS} else None
     return None
 
 
-def _from_table(source: Source, delimiter: str) -> LabelFile:
-    """Read one prediction per row; without score or rank, labels rank in file order."""
-    file = LabelFile(source.name)
-    lines = (line + "\n" for _, line in source.lines())
-    table = csv.reader(lines, delimiter=delimiter, strict=True)
-    if delimiter == "\t":
-        # Quotes have no special meaning in TSV, as in a corpus.
-        table = csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE)
-    header = [cell.strip().casefold() for cell in next(table)]
-    document, label = (
-        next(header.index(key) for key in keys if key in header)
+def _header(line: str, delimiter: str) -> list[str]:
+    return [cell.strip().strip('"').casefold() for cell in line.split(delimiter)]
+
+
+def _check_columns(name: str, first_line: str) -> None:
+    """Raise a FormatError for a table that has neither predictions nor texts."""
+    delimiter = max(_DELIMITERS, key=first_line.count)
+    header = _header(first_line, delimiter)
+    texts = {key.casefold() for key in (*TITLE_KEYS, *BODY_KEYS)}
+    if len(header) < 2 or {*header} & texts:
+        return
+    missing = " and ".join(
+        f"{keys[0]} (or {', '.join(keys[1:])})"
         for keys in (ID_KEYS, _LABEL_COLUMNS)
+        if not {*header} & {*keys}
     )
-    score, rank, name = (
-        header.index(key) if key in header else None for key in ("score", "rank", "name")
+    raise FormatError(
+        f"{name}: the columns are {shortened(', '.join(header), 200)}; predictions also need "
+        f"{missing}, a corpus needs title or text: rename the columns in the header"
     )
+
+
+class _Refusing(ReadReport):
+    """Predictions are read whole or not at all: a row that would be skipped is an error."""
+
+    def skip(self, source: str, where: str, reason: str) -> None:  # noqa: ARG002
+        """Refuse the file."""
+        raise DamagedFileError(f"{where}: {reason}; correct or delete the line")
+
+
+def _from_table(source: Source, delimiter: str) -> LabelFile:
+    """Read one prediction per row; without score or rank, labels rank in file order.
+
+    A row with an id and neither label nor score is a document without predictions.
+    """
+    file = LabelFile(source.name)
+    # Quotes have no special meaning in TSV, as in a corpus.
+    table = (
+        ((number, line.split("\t")) for number, line in source.lines())
+        if delimiter == "\t"
+        else csv_rows(source, Intake(source.name, _Refusing()), delimiter)
+    )
+    number, first = next(table)
+    header = [cell.strip().casefold() for cell in first]
+    document_key, label_key = (
+        next(key for key in keys if key in header) for keys in (ID_KEYS, _LABEL_COLUMNS)
+    )
+    order_key = next((key for key in _ORDER_COLUMNS if key in header), None)
     try:
-        for row in table:
+        for number, row in table:
             if not any(row):
                 continue
-            if score is not None:
-                value = number_of(row[score])
-            else:
-                value = -number_of(table.line_num if rank is None else row[rank])
-            label_name = "" if name is None else row[name].strip()
-            if not row[document].strip() or not row[label].strip():
-                raise ValueError("an empty cell")
-            file.add(row[document].strip(), strip_brackets(row[label].strip()), value, label_name)
-    except (IndexError, ValueError, csv.Error) as error:
-        expected = ", ".join(header)
-        raise DamagedFileError(f"line {table.line_num} does not hold {expected}") from error
+            cells = {
+                name: cell.strip() if delimiter == "\t" else unguarded(cell.strip())
+                for name, cell in zip(header, row, strict=False)
+            }
+            document, label = cells.get(document_key, ""), cells.get(label_key, "")
+            is_empty = cells.get(label_key) == "" and not any(map(cells.get, _ORDER_COLUMNS))
+            if document and is_empty:
+                file.labels.setdefault(document, {})
+                continue
+            for key, value in ((document_key, document), (label_key, label)):
+                if not value:
+                    raise ValueError(f"no {key}")
+            better = _order(cells, order_key, number)
+            file.add(document, strip_brackets(label), better, cells.get("name", ""))
+    except ValueError as error:
+        columns = shortened(", ".join(header), 200)
+        raise DamagedFileError(
+            f"line {number}: {error}; the columns are {columns}: correct or delete the line"
+        ) from error
     return file
+
+
+def _order(cells: dict[str, str], key: str | None, line: int) -> float:
+    """A number that is larger for better labels: the score, minus the rank or minus the line."""
+    if key is None:
+        return -float(line)
+    try:
+        value = number_of(cells.get(key, ""))
+    except ValueError:
+        raise ValueError(f"the {key} {shortened(cells.get(key, ''))!r} is not a number") from None
+    return value if key == "score" else -value
 
 
 def _from_npz(path: Path) -> LabelFile:

@@ -7,6 +7,7 @@ product of counts and statistics; others are recomputed for each resample.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -47,23 +48,46 @@ def bootstrap_interval(
     confidence: float = 0.95,
 ) -> Interval:
     """The percentile bootstrap interval over documents (Efron & Tibshirani 1993, chapter 13)."""
+    if measure.is_additive:
+        return bootstrap_intervals([measure], evaluation, samples, seed, confidence)[0]
     _require_documents(evaluation)
     rng = np.random.default_rng(seed)
     documents = evaluation.documents
     values = np.empty(samples)
-    if measure.is_additive:
-        statistics = measure.statistics(evaluation)
-        uniform = np.full(documents, 1 / documents)
-        for span in _batches(samples, documents):
-            weights = rng.multinomial(documents, uniform, size=span.stop - span.start)
-            values[span] = measure.family.combine(weights @ statistics, documents)
-    else:
-        for number in range(samples):
-            places = rng.integers(documents, size=documents)
-            values[number] = measure.value(evaluation.taken(places))
+    for number in range(samples):
+        places = rng.integers(documents, size=documents)
+        values[number] = measure.value(evaluation.taken(places))
+    return _interval(measure.value(evaluation), values, confidence)
+
+
+def bootstrap_intervals(
+    measures: Sequence[Measure],
+    evaluation: Evaluation,
+    samples: int = 1000,
+    seed: int = 0,
+    confidence: float = 0.95,
+) -> list[Interval]:
+    """The intervals of several additive measures over the same resamples, drawn once."""
+    _require_documents(evaluation)
+    rng = np.random.default_rng(seed)
+    documents = evaluation.documents
+    statistics = [measure.statistics(evaluation) for measure in measures]
+    values = np.empty((len(measures), samples))
+    uniform = np.full(documents, 1 / documents)
+    for span in _batches(samples, documents):
+        weights = rng.multinomial(documents, uniform, size=span.stop - span.start)
+        for place, (measure, sums) in enumerate(zip(measures, statistics, strict=True)):
+            values[place, span] = measure.family.combine(weights @ sums, documents)
+    return [
+        _interval(measure.value(evaluation), one, confidence)
+        for measure, one in zip(measures, values, strict=True)
+    ]
+
+
+def _interval(value: float, resampled: Floats, confidence: float) -> Interval:
     tail = (1 - confidence) / 2
-    low, high = np.quantile(values, (tail, 1 - tail))
-    return Interval(measure.value(evaluation), float(low), float(high), confidence)
+    low, high = np.quantile(resampled, (tail, 1 - tail))
+    return Interval(value, float(low), float(high), confidence)
 
 
 def paired_test(

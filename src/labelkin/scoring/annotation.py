@@ -8,8 +8,8 @@ the last document the journal is converted to the requested format.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -19,6 +19,7 @@ from labelkin.corpus.document import Document
 from labelkin.exceptions import InputError
 from labelkin.scoring.annotation_formats import writer_for
 from labelkin.scoring.journal import Journal, Record
+from labelkin.wording import counted
 
 _BATCH = 500
 
@@ -60,23 +61,43 @@ def annotate(
         waiting = journal.resume(iter(documents))
         resumed = journal.done
         while batch := list(islice(waiting, _BATCH)):
-            journal.append(zip(batch, suggest(batch), strict=True))
+            results = zip(batch, suggest(batch), strict=True)
+            with _kept_results(output, journal):
+                journal.append(results)
             if progress is not None:
                 progress(journal.done)
         if not journal.done:
             raise InputError(f"no document to annotate; {output} is not written")
-        writer(journal.records(), output, labels)
+        with _kept_results(output, journal):
+            writer(journal.records(), output, labels)
         journal.remove()
         return AnnotationReport(journal.done, resumed)
 
 
+@contextmanager
+def _kept_results(output: Path, journal: Journal) -> Iterator[None]:
+    """Raise an OSError of writing (no space left) as an InputError that says what is kept."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        reason = error.strerror or str(error)
+        kept = "nothing is kept"
+        if journal.path.parent == output.parent:
+            many = counted(journal.done, "document")
+            kept = f"the results of {many} are kept in {journal.path.name}"
+        raise InputError(
+            f"{output}: {reason}; {kept}. Make room or mend the cause, then run the same command "
+            "again to continue"
+        ) from error
+
+
 def _journal_path(output: Path, stack: ExitStack) -> Path:
     """Next to the output; a temporary file for a pipe or device, which cannot be resumed."""
-    if output.is_dir():
-        raise InputError(f"{output}: a folder; name a file in it")
     if output.exists() and not output.is_file():
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="labelkin-"))
         return Path(folder) / "journal"
     if not output.parent.is_dir():
-        raise InputError(f"{output.parent}: no such folder")
+        raise InputError(f"{output}: there is no folder {output.parent}; create it first")
     return output.with_name(f".{output.name}.journal")

@@ -12,12 +12,12 @@ import numpy as np
 
 from labelkin.atomic import atomic_file, atomic_text
 from labelkin.exceptions import FormatError
+from labelkin.outputs import guarded, output_format
 from labelkin.scoring.journal import Record
 
 Writer = Callable[[Iterator[Record], Path, Sequence[str]], None]
 
 _BY_EXTENSION = {
-    "": "jsonl",
     ".jsonl": "jsonl",
     ".csv": "csv",
     ".tsv": "annif-tsv",
@@ -28,14 +28,8 @@ _BY_EXTENSION = {
 
 def writer_for(output: Path, format: str | None = None) -> Writer:
     """The writer of a format, by default the one for the file's extension."""
-    name = output.name.lower()
-    extension = Path(name.removesuffix(".gz")).suffix
-    wanted = format or _BY_EXTENSION.get(extension)
-    if wanted is None:
-        raise FormatError(f"{output}: no format for {extension!r}; name it with --to")
-    if wanted not in WRITERS:
-        raise FormatError(f"{wanted!r} cannot be written; known: {', '.join(WRITERS)}")
-    if wanted == "npz" and name.endswith(".gz"):
+    wanted = output_format(output, format, _BY_EXTENSION, WRITERS)
+    if wanted == "npz" and output.name.lower().endswith(".gz"):
         raise FormatError(f"{output}: a matrix is compressed already; leave out .gz")
     return WRITERS[wanted]
 
@@ -47,18 +41,29 @@ def _write_jsonl(records: Iterator[Record], output: Path, _labels: Sequence[str]
 
 
 def _write_csv(records: Iterator[Record], output: Path, _labels: Sequence[str]) -> None:
+    """A row per suggestion; one with empty cells for a document without any."""
     with atomic_text(output) as file:
         table = csv.writer(file, lineterminator="\n")
-        table.writerow(["id", "rank", "label", "name", "score"])
+        table.writerow(["id", "rank", "label", "name", "score", "band", "title"])
         for record in records:
+            document, title = guarded(record["id"]), guarded(_heading(record))
+            if not record["suggestions"]:
+                table.writerow([document, "", "", "", "", "", title])
             for rank, given in enumerate(record["suggestions"], start=1):
-                table.writerow([record["id"], rank, given["id"], given["name"], given["score"]])
+                label, name = guarded(given["id"]), guarded(given["name"])
+                band = given.get("band", "")
+                table.writerow([document, rank, label, name, given["score"], band, title])
+
+
+def _heading(record: Record) -> str:
+    """The title on one line, or the beginning of a text without one."""
+    return " ".join((record["title"] or record.get("text", "")).split())
 
 
 def _write_annif(records: Iterator[Record], output: Path, _labels: Sequence[str]) -> None:
     with atomic_text(output) as file:
         for record in records:
-            text = " ".join((record["title"] or record.get("text", "")).split())
+            text = _heading(record)
             labels = " ".join(f"<{given['id']}>" for given in record["suggestions"])
             file.write(f"{text}\t{labels}\n")
 

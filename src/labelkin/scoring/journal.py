@@ -72,13 +72,15 @@ class Journal(Closing):
 
     def append(self, results: Iterable[tuple[Document, Record]]) -> None:
         """Append the results of the next documents; they are on disk when this returns."""
+        lines = [
+            json.dumps({"document": _checksum(document), "result": record}, ensure_ascii=False)
+            for document, record in results
+        ]
         with self.path.open("a", encoding="utf-8") as file:
-            for document, record in results:
-                entry = {"document": _checksum(document), "result": record}
-                file.write(json.dumps(entry, ensure_ascii=False) + "\n")
-                self.done += 1
+            file.writelines(f"{line}\n" for line in lines)
             file.flush()
             os.fsync(file.fileno())
+        self.done += len(lines)
 
     def records(self) -> Iterator[Record]:
         """All results, in the order of the documents."""

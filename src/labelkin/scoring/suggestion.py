@@ -11,6 +11,7 @@ import numpy as np
 from labelkin.scoring.ranking import Ranking
 from labelkin.vocab.concept import Concept
 from labelkin.vocab.vocabulary import Vocabulary
+from labelkin.wording import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,7 @@ class Suggestion:
             names = ", ".join(concept.name(language) for concept in self.inferred_from)
             reasons.append(f"inferred from {names}")
         elif self.votes or (self.neighbours and not (self.named or self.signals)):
-            reasons.append(f"{self.votes} of {self.neighbours} nearest documents")
+            reasons.append(f"{self.votes} of {counted(self.neighbours, 'nearest document')}")
         reasons += [naming.reason for naming in self.named[:1]]
         if not reasons:
             # Neither carried nor named: the strongest other signal.

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from labelkin.exceptions import TrainingError
 from labelkin.store.reader import Generation, Reader
+from labelkin.wording import counted
 
 logger = logging.getLogger(__name__)
 
@@ -122,7 +123,7 @@ def choose_held_out(
         count = min(count, int(np.count_nonzero(keys[rows] <= np.uint64(within.bound))))
     if count < LEAST_DOCUMENTS and given < LEAST_DOCUMENTS:
         raise TrainingError(
-            f"{len(rows)} documents with labels are too few to train a reranker on; "
+            f"{counted(len(rows), 'document')} with labels: too few to train a reranker on; "
             f"it needs at least {LEAST_DOCUMENTS * LARGEST_SHARE}"
         )
     bound = int(keys[rows[count - 1]]) if count else 0

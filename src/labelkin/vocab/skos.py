@@ -14,6 +14,7 @@ from labelkin.corpus.text import clean_label
 from labelkin.exceptions import DamagedFileError
 from labelkin.vocab.concept import Concept
 from labelkin.vocab.rdf_xml import parse_rdf_xml
+from labelkin.wording import counted
 
 if TYPE_CHECKING:
     from rdflib import Graph
@@ -84,7 +85,8 @@ def read_skos(
     concepts = [_concept(graph, uri, language, groups) for uri in uris]
     nameless = [concept.id for concept in concepts if not concept.names]
     if nameless:
-        message = f"{len(nameless):,} concepts have no preferred label, such as {nameless[0]}"
+        many = counted(len(nameless), "concept has", "concepts have")
+        message = f"{many} no preferred label, such as {nameless[0]}"
         report.note(source.name, "labels", message)
     return concepts
 
