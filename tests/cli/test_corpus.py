@@ -4,7 +4,10 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from typer.testing import Result
+
+from labelkin.corpus import read_corpus
 
 Run = Callable[..., Result]
 
@@ -35,3 +38,22 @@ def test_stats(run: Run, collection: Path) -> None:
     assert found["languages"] == {"en": 3}
     assert "Documents            3\n" in run("corpus", "stats", "c.jsonl").stdout
     assert run("corpus", "stats", "nothing.jsonl").exit_code == 1
+
+
+@pytest.mark.parametrize("name", ["out.jsonl", "out.json", "out.csv"])
+@pytest.mark.parametrize("step", ["file", "collection"])
+def test_order_and_major_topics_survive_every_export(
+    run: Run, collection: Path, name: str, step: str
+) -> None:
+    record = {"id": "9", "title": "x", "labels": ["Oats", "Hay", "Loaf"], "language": "en"}
+    record["major_labels"] = ["Loaf", "Hay"]
+    Path("major.jsonl").write_text(json.dumps(record) + "\n")
+    source: Path | str = "major.jsonl"
+    if step == "collection":
+        run("add", collection, "major.jsonl")
+        source = collection
+    result = run("corpus", "convert", source, "-o", name, "--vocab", collection)
+    assert result.exit_code == 0, result.stderr
+    *_, document = read_corpus(name).documents()
+    assert document.labels == ("D000003", "Hay", "D000001")
+    assert document.major_labels == ("Hay", "D000001")

@@ -31,6 +31,7 @@ def any_document(draw: st.DrawFn, labels: st.SearchStrategy[str] = NAMES) -> Doc
         metadata=draw(st.dictionaries(NAMES, st.integers() | NAMES | st.lists(NAMES), max_size=2)),
         labels=chosen,
         label_names=dict.fromkeys(chosen[:1], "N"),
+        major_labels=tuple(label for label in chosen if draw(st.booleans())),
     )
 
 

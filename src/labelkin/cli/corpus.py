@@ -186,12 +186,18 @@ def _with_ids(documents: Iterator[Document], vocabulary: Vocabulary | None) -> I
             yield document
             continue
         names: dict[str, str] = {}
+        ids: dict[str, str] = {}
         for label in document.labels:
             name = document.label_names.get(label, "")
             column = vocabulary.resolve(label, name, document.language or "").column
             if column is None:
+                ids[label] = label
                 names[label] = name
             else:
+                ids[label] = vocabulary[column].id
                 names[vocabulary[column].id] = vocabulary[column].name()
         label_names = {label: name for label, name in names.items() if name}
-        yield replace(document, labels=tuple(names), label_names=label_names)
+        major = dict.fromkeys(ids[label] for label in document.major_labels)
+        yield replace(
+            document, labels=tuple(names), label_names=label_names, major_labels=tuple(major)
+        )

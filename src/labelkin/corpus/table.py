@@ -176,7 +176,7 @@ def _record(header: list[str], cells: list[str]) -> dict[str, Any]:
                 record["subjects"] = cell
         elif name.startswith(FIELD_PREFIX):
             fields[name.removeprefix(FIELD_PREFIX)] = cell
-        elif name in LABEL_KEYS:
+        elif name in LABEL_KEYS or name == MAJOR_KEY:
             record[name] = cell if (labels := listed(cell)) is None else labels
         elif name in OBJECT_COLUMNS:
             if cell.strip():

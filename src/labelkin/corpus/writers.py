@@ -15,6 +15,7 @@ from typing import IO, Any
 from labelkin.atomic import atomic_text
 from labelkin.corpus.annif import TITLE_MARK
 from labelkin.corpus.document import Document
+from labelkin.corpus.record import MAJOR_KEY
 from labelkin.corpus.table import COLUMNS, FIELD_PREFIX, MAX_CELL_LINES, OBJECT_COLUMNS, listed
 from labelkin.outputs import guarded, output_format
 from labelkin.wording import counted
@@ -42,7 +43,7 @@ def to_record(document: Document) -> dict[str, Any]:
         "fields": dict(document.fields),
         "metadata": dict(document.metadata),
         "label_names": dict(document.label_names),
-        "major_labels": list(document.major_labels),
+        MAJOR_KEY: list(document.major_labels),
     }
     return record | {key: value for key, value in optional.items() if value}
 
@@ -112,6 +113,8 @@ def _row(document: Document, header: dict[str, None]) -> dict[str, str]:
         "labels": _labels_cell(document.labels),
         "language": document.language or "",
     }
+    if document.major_labels:
+        row[MAJOR_KEY] = _labels_cell(document.major_labels)
     objects: dict[str, dict[str, Any]] = {
         "fields": {},
         "metadata": {},
@@ -164,17 +167,22 @@ def _labels_cell(labels: tuple[str, ...]) -> str:
 def write_annif_tsv(documents: Iterable[Document], file: IO[str]) -> int:
     """Write lines of `title ¤ text<TAB><uri> <uri>`; returns the number of documents.
 
-    The format has no place for ids, metadata or label names, and separates
-    subjects by spaces: labels with spaces are skipped and counted in a warning.
+    The format has no place for ids, metadata, label names or major topics, and
+    separates subjects by spaces: labels with spaces are skipped. Skipped labels
+    and lost marks of major topics are counted in a warning.
     """
-    count = skipped = 0
+    count = skipped = major = 0
     for document in documents:
         text = "\n".join(part for part in (document.body, *document.fields.values()) if part)
         parts = [" ".join(part.split()) for part in (document.title, text)]
         uris = [f"<{label}>" for label in document.labels if len(label.split()) == 1]
         skipped += len(document.labels) - len(uris)
+        major += len(document.major_labels)
         file.write(f"{TITLE_MARK.join(filter(None, parts))}\t{' '.join(uris)}\n")
         count += 1
+    if major:
+        lost = counted(major, "mark of a major topic is", "marks of major topics are")
+        logger.warning("%s not written: Annif's TSV cannot hold them", lost)
     if skipped:
         logger.warning(
             "%s with spaces, which Annif's TSV cannot hold, and %s skipped; "
