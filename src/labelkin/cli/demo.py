@@ -30,7 +30,7 @@ _TEXTS = (
     "Oyster beds and storm damage along the coast",
     "Storage of winter wheat in village barns",
 )
-_SIDE_BY_SIDE = _TEXTS[1]
+_SIDE_BY_SIDE = _TEXTS[2]
 _SHOWN = 4
 _EPOCHS = 20
 _MEASURES = {

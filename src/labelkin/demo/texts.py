@@ -103,7 +103,7 @@ class Writer:
         """
         rng = self._rng
         own = [one for one in labels if one.category not in "GH" and one.id not in implied]
-        first = own[: rng.choice((1, 2, 2))]
+        first = own[: rng.choice((1, 2, 2, 3))]
         manners = [
             (one, choose_manner(one, rng, implied=one.id in implied, leading=one in first))
             for one in labels

@@ -66,6 +66,8 @@ _PLACE_WEIGHT = 0.15
 _STUDY_WEIGHT = 0.06
 _STEEPNESS = 2.4
 _SAME_CATEGORY = 0.3
+# How much likelier groups are whose headings belong together.
+_LINKED = 20
 _TAG_SPREAD = 0.3
 _POPULARITY_OFFSET = 5
 _POPULARITY_STEEPNESS = 0.7
@@ -110,6 +112,7 @@ class TopicModel:
         for heading in self.used:
             if heading.id not in self._tag_ids:
                 groups.setdefault((heading.group.name, heading.category), []).append(heading)
+        links = _group_links(headings, self._companions)
         ranks = list(range(1, TOPICS_PER_REALM * len(REALMS) + 1))
         rng.shuffle(ranks)
         popularity = [(rank + _POPULARITY_OFFSET) ** -_POPULARITY_STEEPNESS for rank in ranks]
@@ -120,6 +123,7 @@ class TopicModel:
                 REALMS[number % len(REALMS)],
                 list(groups.values()),
                 staples,
+                links,
                 tuple((tag, rates[number]) for (tag, _), rates in zip(tags, leanings, strict=True)),
                 rng,
             )
@@ -187,11 +191,14 @@ def _make_topic(
     realm: str,
     groups: Sequence[Sequence[Heading]],
     staples: AbstractSet[str],
+    links: Mapping[str, AbstractSet[str]],
     check_tags: tuple[tuple[Heading, float], ...],
     rng: random.Random,
 ) -> Topic:
     fitting = [group for group in groups if {realm, "any"} & set(group[0].group.realms)]
-    things = _choose_things([group for group in fitting if group[0].category not in "GH"], rng)
+    things = _choose_things(
+        [group for group in fitting if group[0].category not in "GH"], links, rng
+    )
     place = rng.choice([group for group in fitting if group[0].category == "G"])
     study = rng.choice([group for group in fitting if group[0].category == "H"])
     weights: dict[str, float] = {}
@@ -218,18 +225,39 @@ def _make_topic(
 
 
 def _choose_things(
-    groups: Sequence[Sequence[Heading]], rng: random.Random
+    groups: Sequence[Sequence[Heading]],
+    links: Mapping[str, AbstractSet[str]],
+    rng: random.Random,
 ) -> list[Sequence[Heading]]:
-    """As many groups as there are weights, mostly of different categories."""
+    """As many groups as there are weights, mostly linked and of different categories."""
     chosen: list[Sequence[Heading]] = []
     while len(chosen) < len(_GROUP_WEIGHTS):
-        group = rng.choices(groups, [min(len(group), _GROUP_SIZE) for group in groups])[0]
+        linked = {one for group in chosen for one in links.get(group[0].group.name, ())}
+        weights = [
+            min(len(group), _GROUP_SIZE) * (_LINKED if group[0].group.name in linked else 1)
+            for group in groups
+        ]
+        group = rng.choices(groups, weights)[0]
         categories = {other[0].category for other in chosen}
         if group[0].category not in categories or (
             group not in chosen and rng.random() < _SAME_CATEGORY
         ):
             chosen.append(group)
     return chosen
+
+
+def _group_links(
+    headings: Sequence[Heading], companions: Mapping[str, Sequence[Heading]]
+) -> dict[str, set[str]]:
+    """Groups by name with those that hold their companions and broader headings."""
+    by_id = {heading.id: heading for heading in headings}
+    links: dict[str, set[str]] = {}
+    for heading in headings:
+        broader = [by_id[one] for one in heading.concept.broader]
+        for other in (*broader, *companions.get(heading.id, ())):
+            links.setdefault(heading.group.name, set()).add(other.group.name)
+            links.setdefault(other.group.name, set()).add(heading.group.name)
+    return links
 
 
 def _leanings(rate: float, popularity: Sequence[float], rng: random.Random) -> list[float]:
