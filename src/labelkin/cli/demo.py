@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from labelkin.corpus import Document
     from labelkin.indexer import Indexer
 
-_TEXTS = (
+TEXTS = (
     "Late blight after wet summers",
     "Oyster beds and storm damage along the coast",
     "Storage of winter wheat in village barns",
 )
-_SIDE_BY_SIDE = _TEXTS[2]
+_SIDE_BY_SIDE = TEXTS[2]
 _SHOWN = 4
 _EPOCHS = 20
-_MEASURES = {
+MEASURES = {
     "MiF": "one figure for MiP and MiR (their harmonic mean)",
     "MiP": "precision: the share of the suggested headings that are right",
     "MiR": "recall: the share of the right headings that are suggested",
@@ -87,7 +87,7 @@ def _train(indexer: Indexer, seed: int) -> None:
     """Train every model whose extra is installed."""
     from labelkin.autoencoder.training_settings import TrainingSettings
     from labelkin.cli.training_output import TrainingOutput, print_outcome
-    from labelkin.exceptions import InputError, MissingExtraError
+    from labelkin.exceptions import MissingExtraError, TrainingError
     from labelkin.rerank.settings import RerankTrainingSettings
 
     with closing(TrainingOutput(indexer.config.rerank, show=False)) as output:
@@ -97,7 +97,7 @@ def _train(indexer: Indexer, seed: int) -> None:
                 rerank=RerankTrainingSettings(seed=seed),
                 observer=output,
             )
-        except (InputError, MissingExtraError) as error:
+        except (MissingExtraError, TrainingError) as error:
             print_message(f"Nothing can be trained: {error}")
             return
     print_outcome(report)
@@ -105,10 +105,11 @@ def _train(indexer: Indexer, seed: int) -> None:
 
 def _show_suggestions(indexer: Indexer) -> None:
     """What the default method suggests for some texts, with the evidence."""
-    texts = [_text(title) for title in _TEXTS]
+    texts = [_text(title) for title in TEXTS]
     method = indexer.config.suggest.method
+    print_message("")
     for text, suggestions in zip(texts, indexer.suggest(texts, explain=True), strict=True):
-        print_message(f"\nHeadings for {text.title!r}, by {method}:\n")
+        print_message(f"Headings for {text.title!r}, by {method}:\n")
         print_suggestions(text, suggestions[:_SHOWN], "en", explain=True)
 
 
@@ -136,9 +137,9 @@ def _measure(indexer: Indexer, documents: list[Document], methods: Sequence[str]
     from labelkin.evaluate import parse_measure
 
     print_message(f"\nHow good the methods are, on {counted(len(documents), 'document')} held out:")
-    measures = [parse_measure(name) for name in _MEASURES]
+    measures = [parse_measure(name) for name in MEASURES]
     show_side_by_side(compared(indexer, documents, methods), measures, json=False)
-    print_facts(_MEASURES.items())
+    print_facts(MEASURES.items())
 
 
 def _say_goodbye(collection: Path) -> None:
