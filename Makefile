@@ -21,7 +21,9 @@ $(VENV)/.core: $(VENV)/.python pyproject.toml constraints.txt
 	$(PIP) install --quiet --constraint constraints.txt --editable .
 	touch $@
 
-$(VENV)/.train: $(VENV)/.core
+# TORCH_INDEX= takes torch from the default index, TORCH_INDEX=URL from another one.
+$(VENV)/.train: $(VENV)/.core scripts/install_torch.py
+	$(BIN)/python scripts/install_torch.py constraints.txt
 	$(PIP) install --quiet --constraint constraints.txt --editable '.[train,rerank]'
 	touch $@
 

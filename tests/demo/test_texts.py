@@ -34,14 +34,26 @@ def write(labels: list[Heading], distractors: list[Heading], number: int) -> tup
     return writer.write(labels, distractors)
 
 
-def test_manners_of_headings_with_synonyms(headings: dict[str, Heading]) -> None:
+@pytest.mark.parametrize(
+    ("name", "options", "expected"),
+    [
+        ("Maize", {}, (0.50, 0.25, 0.25, 0.0)),
+        ("Maize", {"implied": True}, (0.25, 0.10, 0.20, 0.45)),
+        ("Maize", {"leading": True}, (0.67, 0.33, 0.0, 0.0)),
+        ("Ellmark", {"implied": True}, (0.71, 0.29, 0.0, 0.0)),
+    ],
+)
+def test_manners(
+    headings: dict[str, Heading],
+    name: str,
+    options: dict[str, bool],
+    expected: tuple[float, ...],
+) -> None:
     rng = random.Random(0)
-    counts = Counter(choose_manner(headings["Maize"], rng) for _ in range(5000))
-    shares = {manner: counts[manner] / 5000 for manner in Manner}
-    assert shares[Manner.NAME] == pytest.approx(0.4, abs=0.04)
-    assert shares[Manner.SYNONYM] == pytest.approx(0.2, abs=0.04)
-    assert shares[Manner.WORDS] == pytest.approx(0.3, abs=0.04)
-    assert shares[Manner.ABSENT] == pytest.approx(0.1, abs=0.03)
+    counts = Counter(choose_manner(headings[name], rng, **options) for _ in range(5000))
+    shares = [counts[manner] / 5000 for manner in Manner]
+    assert shares == pytest.approx(expected, abs=0.03)
+    assert all((share == 0) == (one == 0) for share, one in zip(shares, expected, strict=True))
 
 
 def test_headings_without_synonyms_are_never_shown_by_one() -> None:

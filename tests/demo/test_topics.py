@@ -5,7 +5,8 @@ from collections import Counter
 
 import pytest
 
-from labelkin.demo.topics import CHECK_TAGS, LABEL_COUNTS, REALMS, topic_model
+from labelkin.demo.headings import demo_headings
+from labelkin.demo.topics import CHECK_TAGS, LABEL_COUNTS, REALMS, companion_names, topic_model
 
 SEEDS = [0, 1, 2]
 
@@ -62,3 +63,23 @@ def test_headings_that_only_give_order_are_never_drawn() -> None:
     names = {heading.concept.name() for heading in model.headings}
     assert not {"Plants", "Places", "Provinces", "Named Rivers", "Lantern Slide Sets"} & names
     assert {heading.id for heading in model.used} < {heading.id for heading in model.headings}
+
+
+def test_companions_exist_and_come_along() -> None:
+    names = {heading.concept.name() for heading in topic_model().used}
+    for name, companions in companion_names().items():
+        assert {name, *companions} <= names
+        assert name not in companions
+    model = topic_model()
+    rng = random.Random(3)
+    drawn = [model.draw_labels(model.draw_topics(rng), rng) for _ in range(6000)]
+    named = [{heading.concept.name() for heading in labels} for labels in drawn]
+    shepherded = [labels for labels in named if "Shearing" in labels]
+    assert sum("Wool" in labels for labels in shepherded) > 0.6 * len(shepherded) > 5
+
+
+def test_broader_headings_and_companions_are_implied() -> None:
+    by_name = {heading.concept.name(): heading for heading in demo_headings()}
+    names = ("Late Blight", "Potatoes", "Fungal Diseases", "Oysters")
+    implied = topic_model().implied([by_name[name] for name in names])
+    assert implied == {by_name["Potatoes"].id, by_name["Fungal Diseases"].id}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict
@@ -13,9 +14,7 @@ import typer
 
 from labelkin.cli.add import print_added
 from labelkin.cli.compare_methods import compared, usable_methods
-from labelkin.cli.console import print_json, print_message
-from labelkin.cli.info import print_info
-from labelkin.cli.neighbours import show_neighbours
+from labelkin.cli.console import counted, print_facts, print_json, print_message, print_table
 from labelkin.cli.options import Json
 from labelkin.cli.progress import meter
 from labelkin.cli.side_by_side import show_side_by_side
@@ -26,14 +25,23 @@ if TYPE_CHECKING:
     from labelkin.corpus import Document
     from labelkin.indexer import Indexer
 
-_TEXTS = (
+TEXTS = (
     "Late blight after wet summers",
     "Oyster beds and storm damage along the coast",
     "Storage of winter wheat in village barns",
 )
+_SIDE_BY_SIDE = TEXTS[2]
 _SHOWN = 4
 _EPOCHS = 20
-_MEASURES = "MiF MiP MiR P@5 nDCG@5 hF predicted"
+MEASURES = {
+    "MiF": "one figure for MiP and MiR (their harmonic mean)",
+    "MiP": "precision: the share of the suggested headings that are right",
+    "MiR": "recall: the share of the right headings that are suggested",
+    "P@5": "the share of right headings among a document's first five",
+    "nDCG@5": "the same, but the first of the five count most",
+    "hF": "like MiF, but headings close to the right ones count in part",
+    "predicted": "how many headings a document gets",
+}
 
 
 def demo(
@@ -51,7 +59,7 @@ def demo(
     from labelkin.vocab import Vocabulary
 
     print_message(
-        f"Making {collection}: a generated vocabulary and {documents:,} generated documents."
+        f"Making {collection}: a generated vocabulary and {counted(documents, 'document')}."
     )
     vocabulary = Vocabulary(demo_concepts(seed))
     made = demo_documents(documents + held_out, seed)
@@ -67,61 +75,73 @@ def demo(
         if json:
             print_json(asdict(indexer.info()))
         else:
-            print_info(indexer.info())
-            _show_examples(indexer)
             _train(indexer, seed)
             methods = usable_methods(indexer)
-            _show_reranked(indexer, methods)
+            _show_suggestions(indexer)
+            _show_methods(indexer, methods)
             _measure(indexer, list(made), methods)
-
-
-def _show_examples(indexer: Indexer) -> None:
-    from labelkin.corpus import Document
-
-    texts = [Document(PLAIN_TEXT, text, language="en") for text in _TEXTS]
-    print_message(f"\nThe documents most similar to {_TEXTS[0]!r}, and the terms that they share:")
-    show_neighbours(indexer, iter(texts[:1]), _SHOWN)
-    for text, suggestions in zip(texts, indexer.suggest(texts), strict=True):
-        print_message(f"Headings for {text.title!r}, and the documents behind them:")
-        print_suggestions(text, suggestions[:_SHOWN], "en", explain=False)
+            _say_goodbye(collection)
 
 
 def _train(indexer: Indexer, seed: int) -> None:
     """Train every model whose extra is installed."""
     from labelkin.autoencoder.training_settings import TrainingSettings
     from labelkin.cli.training_output import TrainingOutput, print_outcome
-    from labelkin.exceptions import MissingExtraError
+    from labelkin.exceptions import MissingExtraError, TrainingError
     from labelkin.rerank.settings import RerankTrainingSettings
 
-    with closing(TrainingOutput(indexer.config.rerank)) as output:
+    with closing(TrainingOutput(indexer.config.rerank, show=False)) as output:
         try:
             report = indexer.train(
                 label_ae=TrainingSettings(epochs=_EPOCHS, seed=seed),
                 rerank=RerankTrainingSettings(seed=seed),
                 observer=output,
             )
-        except MissingExtraError as error:
+        except (MissingExtraError, TrainingError) as error:
             print_message(f"Nothing can be trained: {error}")
             return
     print_outcome(report)
 
 
-def _show_reranked(indexer: Indexer, methods: Sequence[str]) -> None:
-    from labelkin.corpus import Document
+def _show_suggestions(indexer: Indexer) -> None:
+    """What the default method suggests for some texts, with the evidence."""
+    texts = [_text(title) for title in TEXTS]
+    method = indexer.config.suggest.method
+    print_message("")
+    for text, suggestions in zip(texts, indexer.suggest(texts, explain=True), strict=True):
+        print_message(f"Headings for {text.title!r}, by {method}:\n")
+        print_suggestions(text, suggestions[:_SHOWN], "en", explain=True)
+
+
+def _show_methods(indexer: Indexer, methods: Sequence[str]) -> None:
+    """The first headings of one text by every method."""
     from labelkin.scoring.settings import Settings
 
-    if "rerank" in methods:
-        text = Document(PLAIN_TEXT, _TEXTS[-1], language="en")
-        (suggestions,) = indexer.suggest(
-            [text], settings=Settings.from_config(indexer.config, "rerank")
-        )
-        print_message(f"\nHeadings for {text.title!r} again, by all signals:")
-        print_suggestions(text, suggestions, "en", explain=False)
+    print_message(f"Headings for {_SIDE_BY_SIDE!r}, by each method:")
+    rows = []
+    for method in methods:
+        settings = Settings.from_config(indexer.config, method)
+        (suggestions,) = indexer.suggest([_text(_SIDE_BY_SIDE)], settings=settings)
+        headings = (f"{one.concept.name('en')} {one.score:.2f}" for one in suggestions[:_SHOWN])
+        rows.append((method, "; ".join(headings) or "none"))
+    print_table("", [("method", False), ("headings and scores", False)], rows)
+
+
+def _text(title: str) -> Document:
+    from labelkin.corpus import Document
+
+    return Document(PLAIN_TEXT, title, language="en")
 
 
 def _measure(indexer: Indexer, documents: list[Document], methods: Sequence[str]) -> None:
     from labelkin.evaluate import parse_measure
 
-    print_message(f"How good the methods are, on {len(documents)} held-out documents:")
-    measures = [parse_measure(name) for name in _MEASURES.split()]
+    print_message(f"\nHow good the methods are, on {counted(len(documents), 'document')} held out:")
+    measures = [parse_measure(name) for name in MEASURES]
     show_side_by_side(compared(indexer, documents, methods), measures, json=False)
+    print_facts(MEASURES.items())
+
+
+def _say_goodbye(collection: Path) -> None:
+    command = f"labelkin suggest {shlex.quote(str(collection))} --title 'Your own text' --explain"
+    print_message(f"\nYour turn: {command}")

@@ -12,6 +12,7 @@ import typer
 from labelkin.cli.build import build_with_progress
 from labelkin.cli.console import print_json, print_message, print_table
 from labelkin.cli.exits import exit_after_reading
+from labelkin.cli.explanation import cut, explained
 from labelkin.cli.languages import ForeignTexts, heading_language, names_as_json
 from labelkin.cli.options import (
     BodyText,
@@ -105,7 +106,7 @@ def print_suggestions(
     explain: bool,
     everything: bool = False,
 ) -> None:
-    """Print one document's headings as a table, with the evidence.
+    """Print one document's headings with the evidence: as a table, or explained in blocks.
 
     Headings below the review bar are only counted, unless `everything` is shown.
     """
@@ -114,24 +115,38 @@ def print_suggestions(
     if not suggestions:
         print_message(f"{heading or 'The text'}: no heading can be suggested.")
         return
-    if shown:
-        has_bands = any(one.band is not None for one in shown)
-        rows = []
-        for suggestion in shown:
-            rows.append(_row(suggestion, language))
-            if explain:
-                rows += _explanation(suggestion)
-        columns = [("heading", False), ("", False), ("score", True), ("band", False)]
-        if not has_bands:
-            columns.pop()
-            rows = [(*row[:3], row[4]) for row in rows]
-        print_table(heading, [*columns, ("evidence", False)], rows)
-        typer.echo()
+    if shown and explain:
+        _print_explained(heading, shown, language)
+    elif shown:
+        _print_table(heading, shown, language)
     if hidden := len(suggestions) - len(shown):
         more = f"{hidden:,} more" if shown else f"{heading or 'The text'}: {hidden:,}"
         noun = "heading" if hidden == 1 else "headings"
         them = "it" if hidden == 1 else "them"
         print_message(f"{more} {noun} below the review bar; --all shows {them}.")
+
+
+def _print_table(heading: str, shown: list[Suggestion], language: str) -> None:
+    rows = [_row(suggestion, language) for suggestion in shown]
+    columns = [("heading", False), ("", False), ("score", True), ("band", False)]
+    if all(one.band is None for one in shown):
+        columns.pop()
+        rows = [(*row[:3], row[4]) for row in rows]
+    print_table(heading, [*columns, ("evidence", False)], rows)
+    typer.echo()
+
+
+def _print_explained(heading: str, shown: list[Suggestion], language: str) -> None:
+    """A short block of lines per heading."""
+    from rich.console import Console
+
+    width = Console().width
+    if heading:
+        typer.echo(f"{cut(heading, width)}\n")
+    for suggestion in shown:
+        for line in explained(suggestion, language, width):
+            typer.echo(line)
+        typer.echo()
 
 
 def _row(suggestion: Suggestion, language: str) -> tuple[str, ...]:
@@ -140,18 +155,6 @@ def _row(suggestion: Suggestion, language: str) -> tuple[str, ...]:
     name = suggestion.concept.name(language)
     score = f"{suggestion.score:.2f}"
     return (name, bar, score, suggestion.band or "", suggestion.reason_in(language))
-
-
-def _explanation(suggestion: Suggestion) -> Iterator[tuple[str, ...]]:
-    """A row per document and naming behind a heading, and one for the signals."""
-    if suggestion.signals:
-        weights = (f"{one.name} {one.weight:+.1f}" for one in suggestion.signals)
-        yield ("", "", "", "", ", ".join(weights))
-    for carrier in suggestion.carriers:
-        title = carrier.title if carrier.carries else f"({carrier.share:.0%}) {carrier.title}"
-        yield (f"    {carrier.id}", "", f"{carrier.distance:.2f}", "", title)
-    for naming in suggestion.named:
-        yield ("", "", f"{naming.count} ×", "", naming.reason)
 
 
 def _as_json(document: Document, suggestions: list[Suggestion], language: str) -> dict[str, Any]:
@@ -175,6 +178,7 @@ def _as_json(document: Document, suggestions: list[Suggestion], language: str) -
                             "distance": round(carrier.distance, 6),
                             "share": round(carrier.share, 6),
                             "carries": carrier.carries,
+                            "year": carrier.year,
                         }
                         for carrier in suggestion.carriers
                     ],

@@ -33,7 +33,7 @@ def _document(number: int, model: TopicModel, rng: random.Random) -> Document:
     distractors = draw_distractors(model, topics[0], labels, rng)
     year = round(rng.triangular(FIRST_YEAR, LAST_YEAR, LAST_YEAR - 5))
     writer = Writer(rng, year, topics[0].scene_words)
-    title, body = writer.write(labels, distractors)
+    title, body = writer.write(labels, distractors, model.implied(labels))
     return Document(
         id=f"demo-{number:05d}",
         title=title,

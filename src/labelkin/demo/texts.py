@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import Enum
 
@@ -17,12 +18,14 @@ SHORTEST, LONGEST = 66, 140
 _LEAD = 0.35
 _TAIL = 0.35
 _JOIN = 0.5
-_REPEAT_TITLE = 0.6
+_REPEAT_TITLE = 0.8
+_WORDS_TOO = 0.7
+_PADDED_WITH_WORDS = 0.6
 _PLACE_IN_TITLE = 0.5
 _SUITED_FRAME = 0.5
 _PASSING_FRAME = 0.5
 _DISTRACTOR_COUNTS = (0, 1, 1, 2, 2, 3)
-_SCENE_COUNTS = (2, 2, 3)
+_SCENE_COUNTS = (0, 1, 1)
 _MANY_LABELS = 8
 
 
@@ -35,11 +38,11 @@ class Manner(Enum):
     ABSENT = "absent"
 
 
-MANNERS: dict[bool, tuple[float, ...]] = {
-    True: (0.39, 0.215, 0.295, 0.10),
-    False: (0.52, 0.0, 0.37, 0.11),
-}
-"""The share of each manner, for headings with and without synonyms; 40/20/30/10 overall."""
+MANNERS = (0.50, 0.25, 0.25, 0.0)
+"""The share of each manner for a heading that nothing but the text explains."""
+
+IMPLIED_MANNERS = (0.25, 0.10, 0.20, 0.45)
+"""The same for a heading that follows from another one, which the text may leave out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +54,19 @@ class Mention:
     manner: Manner
 
 
-def choose_manner(heading: Heading, rng: random.Random) -> Manner:
-    """Draw how the text of a document with this heading expresses it."""
-    return rng.choices(tuple(Manner), MANNERS[bool(heading.said_synonyms)])[0]
+def choose_manner(
+    heading: Heading, rng: random.Random, *, implied: bool = False, leading: bool = False
+) -> Manner:
+    """Draw how the text of a document with this heading expresses it.
+
+    Places and the headings of the title are always named.
+    """
+    name, synonym, words, absent = IMPLIED_MANNERS if implied else MANNERS
+    if leading or heading.category == "G":
+        words = absent = 0.0
+    if not heading.said_synonyms:
+        name, synonym = name + synonym, 0.0
+    return rng.choices(tuple(Manner), (name, synonym, words, absent))[0]
 
 
 def mention(heading: Heading, manner: Manner, rng: random.Random) -> Mention:
@@ -76,29 +89,51 @@ class Writer:
         self._scene_words = scene_words
         self._frames_used: set[str] = set()
 
-    def write(self, labels: Sequence[Heading], distractors: Sequence[Heading]) -> tuple[str, str]:
+    def write(
+        self,
+        labels: Sequence[Heading],
+        distractors: Sequence[Heading],
+        implied: AbstractSet[str] = frozenset(),
+    ) -> tuple[str, str]:
         """Title and body of a document with these labels.
 
-        The distractors are headings that the document does not carry: the body names up to three
-        of them, half of these in the same way as labels.
+        The title names the first of them that are not `implied` by others. The distractors are
+        headings that the document does not carry: the body names up to three of them, half of
+        these in the same way as labels.
         """
         rng = self._rng
-        manners = [(heading, choose_manner(heading, rng)) for heading in labels]
-        mentions = [
-            mention(heading, manner, rng)
+        own = [one for one in labels if one.category not in "GH" and one.id not in implied]
+        first = own[: rng.choice((1, 2, 2, 3))]
+        manners = [
+            (one, choose_manner(one, rng, implied=one.id in implied, leading=one in first))
+            for one in labels
+        ]
+        mentions = {
+            heading.id: mention(heading, manner, rng)
             for heading, manner in manners
             if manner is not Manner.ABSENT
+        }
+        leading = [mentions[heading.id] for heading in first]
+        title = self._title(leading, [one for one in mentions.values() if one.category == "G"])
+        again = [
+            one for one in mentions.values() if one not in leading or self._chance(_REPEAT_TITLE)
         ]
-        leading = [one for one in mentions if one.category not in "GH"][: rng.choice((1, 2, 2))]
-        title = self._title(leading, [one for one in mentions if one.category == "G"])
-        named_again = [one for one in mentions if one not in leading or self._chance(_REPEAT_TITLE)]
-        rng.shuffle(named_again)
-        sentences = [self._mention_sentence(group) for group in self._joined(named_again)]
+        rng.shuffle(again)
+        sentences = [self._mention_sentence(group) for group in self._joined(again)]
+        if len(labels) < _MANY_LABELS:
+            sentences += [
+                self._mention_sentence([mention(heading, Manner.WORDS, rng)])
+                for heading, manner in manners
+                if manner in (Manner.NAME, Manner.SYNONYM)
+                and heading.category != "G"
+                and self._chance(_WORDS_TOO)
+            ]
         count = min(rng.choice(_DISTRACTOR_COUNTS), 1 if len(labels) > _MANY_LABELS else 3)
         sentences += [self._distractor_sentence(heading) for heading in distractors[:count]]
         sentences += self._scenes()
         rng.shuffle(sentences)
-        return title, " ".join(self._padded(sentences))
+        expressed = [heading for heading, manner in manners if manner is not Manner.ABSENT]
+        return title, " ".join(self._padded(sentences, expressed))
 
     def _chance(self, probability: float) -> bool:
         return self._rng.random() < probability
@@ -172,14 +207,18 @@ class Writer:
                 text += self._rng.choice(frames.TAILS)
         return sentence(self._with_numbers(text))
 
-    def _padded(self, sentences: list[str]) -> list[str]:
-        """The sentences with fillers inserted at random until the body is long enough."""
+    def _padded(self, sentences: list[str], labels: Sequence[Heading]) -> list[str]:
+        """The sentences, until the body is long enough: more topic words, and fillers."""
         target = self._rng.randint(SHORTEST, LONGEST)
         length = sum(len(one.split()) for one in sentences)
-        for filler in self._rng.sample(frames.FILLERS, len(frames.FILLERS)):
-            if length >= target:
-                break
-            text = sentence(self._with_numbers(filler))
+        fillers = self._rng.sample(frames.FILLERS, len(frames.FILLERS))
+        wordy = [heading for heading in labels if heading.category != "G"]
+        while length < target and fillers:
+            if wordy and self._chance(_PADDED_WITH_WORDS):
+                again = mention(self._rng.choice(wordy), Manner.WORDS, self._rng)
+                text = self._mention_sentence([again])
+            else:
+                text = sentence(self._with_numbers(fillers.pop()))
             sentences.insert(self._rng.randint(1, len(sentences)), text)
             length += len(text.split())
         return sentences

@@ -24,7 +24,7 @@ from labelkin.scoring.policy import LabelPolicy
 from labelkin.scoring.queries import Queries
 from labelkin.scoring.ranking import Ranking
 from labelkin.scoring.settings import RERANK_DEPTH, Settings
-from labelkin.scoring.suggestion import Band, SignalWeight, Suggestion
+from labelkin.scoring.suggestion import BASE, Band, SignalWeight, Suggestion
 from labelkin.store.derived import SnapshotOutdatedError
 from labelkin.store.models import Model, Models
 from labelkin.store.snapshot import Views
@@ -32,8 +32,6 @@ from labelkin.store.snapshot import Views
 # Candidates with a lower score are not ranked at all.
 _FLOOR = 0.01
 _BATCH = 500
-# The part of a score that every candidate has.
-_BASE = "any candidate"
 
 
 class Rerank(Method):
@@ -237,7 +235,7 @@ def _weights(
     lines = np.searchsorted(pairs.keys, place * pairs.width + columns.astype(np.int64))
     contributions = model.ranker.contributions(candidates.features[lines])
     names = [signal.reason for signal in ordered(model.info.groups) for _ in signal.features]
-    names.append(_BASE)
+    names.append(BASE)
     weights = []
     for line in contributions:
         sums: dict[str, float] = {}

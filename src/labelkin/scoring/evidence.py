@@ -12,6 +12,7 @@ from labelkin.neighbours.neighbours import NO_NEIGHBOUR, Neighbours
 from labelkin.scoring.policy import LabelPolicy
 from labelkin.scoring.suggestion import Carrier
 from labelkin.store.reader import Reader
+from labelkin.store.rows import Headline
 
 Integers = npt.NDArray[np.int64]
 
@@ -21,12 +22,12 @@ class NeighbourEvidence:
     """The neighbours of one document and the labels they carry.
 
     `places` are their places among all neighbours, nearest first; `titles`
-    their ids and titles. Neighbour `owners[i]` carries the label `labels[i]`.
+    their ids, titles and years. Neighbour `owners[i]` carries the label `labels[i]`.
     """
 
     places: Integers
     rows: Integers
-    titles: Sequence[tuple[str, str]]
+    titles: Sequence[Headline]
     distances: npt.NDArray[np.float32]
     owners: Integers
     labels: npt.NDArray[np.int32]
@@ -46,11 +47,12 @@ class NeighbourEvidence:
         carry = set(carrying.tolist())
         return tuple(
             Carrier(
-                id=self.titles[one][0],
-                title=self.titles[one][1],
+                id=self.titles[one].id,
+                title=self.titles[one].title,
                 distance=float(self.distances[one]),
                 share=float(share),
                 carries=one in carry,
+                year=self.titles[one].year,
             )
             for one, share in zip(which, shares.tolist(), strict=True)
         )

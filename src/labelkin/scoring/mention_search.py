@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +20,11 @@ from labelkin.store.reader import Reader
 
 # Documents searched at a time.
 _CHUNK = 250
+# Characters of a sentence before and after the words that name a heading.
+_AROUND = 200
+_SPACES = re.compile(r"\s+")
+# After fewer than three letters, a full stop more likely ends an abbreviation.
+_SENTENCE_END = re.compile(r"(?<=\w\w\w)[.!?](?=\s)|[。！？\n]")
 
 
 class MentionSearch:
@@ -106,7 +112,7 @@ class TextMatches:
 def _namings(document: Document, matches: Matches) -> dict[int, tuple[Naming, ...]]:
     words = _Words(document)
     by_column: dict[int, Counter[tuple[str, bool, bool]]] = {}
-    written: dict[str, str] = {}
+    first: dict[tuple[str, bool, bool], tuple[str, str, str]] = {}
     for column, begin, end, in_title, nested in zip(
         matches.columns.tolist(),
         matches.begins.tolist(),
@@ -115,18 +121,25 @@ def _namings(document: Document, matches: Matches) -> dict[int, tuple[Naming, ..
         matches.nested.tolist(),
         strict=True,
     ):
-        text = words.between(begin, end)
-        written.setdefault(text.casefold(), text)
-        by_column.setdefault(column, Counter())[(text.casefold(), in_title, nested)] += 1
+        key = (words.between(begin, end).casefold(), in_title, nested)
+        if key not in first:
+            first[key] = words.in_sentence(begin, end)
+        by_column.setdefault(column, Counter())[key] += 1
     return {
         column: tuple(
-            Naming(written[key], "title" if in_title else "body", count, nested)
-            for (key, in_title, nested), count in sorted(
+            _naming(first[key], key, count)
+            for key, count in sorted(
                 counts.items(), key=lambda item: (item[0][2], not item[0][1], -item[1])
             )
         )
         for column, counts in by_column.items()
     }
+
+
+def _naming(in_sentence: tuple[str, str, str], key: tuple[str, bool, bool], count: int) -> Naming:
+    before, words, after = in_sentence
+    _, in_title, nested = key
+    return Naming(words, "title" if in_title else "body", count, nested, before, after)
 
 
 class _Words:
@@ -144,3 +157,17 @@ class _Words:
         """The text from one word up to another, exclusive."""
         text, first, _ = self._spans[begin]
         return " ".join(text[first : self._spans[end - 1][2]].split())
+
+    def in_sentence(self, begin: int, end: int) -> tuple[str, str, str]:
+        """What comes before them in their sentence, the words, and what comes after."""
+        text, first, _ = self._spans[begin]
+        last = self._spans[end - 1][2]
+        start, stop = max(first - _AROUND, 0), min(last + _AROUND, len(text))
+        ends = [match.end() for match in _SENTENCE_END.finditer(text, start, stop)]
+        before = text[max((end for end in ends if end <= first), default=start) : first]
+        after = text[last : min((end for end in ends if end > last), default=stop)]
+        return _one_line(before).lstrip(), self.between(begin, end), _one_line(after).rstrip()
+
+
+def _one_line(text: str) -> str:
+    return _SPACES.sub(" ", text)

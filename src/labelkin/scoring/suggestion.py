@@ -19,6 +19,7 @@ class Carrier:
     """A neighbour that supports a suggested heading, and its share of the heading's score.
 
     For the label autoencoder, neighbours that do not carry the heading can support it.
+    `title` is the beginning of the text if there is no title.
     """
 
     id: str
@@ -26,19 +27,23 @@ class Carrier:
     distance: float
     share: float
     carries: bool = True
+    year: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Naming:
     """Words by which a text names a heading, where, and how often.
 
-    Nested words are part of a longer name in the text.
+    Nested words are part of a longer name in the text. `before` and `after` are
+    the rest of the sentence in which they come first, as far as it is short.
     """
 
     words: str
     place: Literal["title", "body"]
     count: int = 1
     nested: bool = False
+    before: str = ""
+    after: str = ""
 
     @property
     def reason(self) -> str:
@@ -58,6 +63,8 @@ class SignalWeight:
 
 # `Suggestion.reason` shows these two as documents and words, not as signals.
 CARRIED, NAMED = "similar documents", "named in the text"
+# The part of the log odds that every candidate has.
+BASE = "any candidate"
 
 Band = Literal["accept", "review", "hidden"]
 

@@ -22,8 +22,11 @@ from labelkin.store.label_sets import LabelSets, Rows
 from labelkin.store.manifest import Manifest
 from labelkin.store.rows import (
     DOCUMENT_COLUMNS,
+    HEADLINE_COLUMNS,
+    Headline,
     concept_from_json,
     document_from_values,
+    headline_from_values,
     text_from_values,
 )
 from labelkin.store.vocabulary_state import LabelOrder, VocabularyState
@@ -298,10 +301,10 @@ class Reader(ABC):
         )
         return {row: text_from_values(tuple(values)) for row, *values in selected}
 
-    def titles_of(self, rows: Sequence[int]) -> dict[int, tuple[str, str]]:
-        """Id and title of the documents in these rows; removed ones are left out."""
-        selected = self._selected("SELECT row, id, title FROM documents WHERE row", rows)
-        return {row: (identifier, title) for row, identifier, title in selected}
+    def titles_of(self, rows: Sequence[int]) -> dict[int, Headline]:
+        """Id, title and year of the documents in these rows; removed ones are left out."""
+        selected = self._selected(f"SELECT row, {HEADLINE_COLUMNS} FROM documents WHERE row", rows)
+        return {row: headline_from_values(tuple(values)) for row, *values in selected}
 
     def rows_of(self, identifiers: Sequence[str]) -> dict[str, int]:
         """The rows of the documents with these ids."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,9 +21,24 @@ from labelkin.vocab.vocabulary import Vocabulary
 DOCUMENT_COLUMNS = "id, title, body, fields, language, metadata, labels, unresolved, heading_order"
 # The indexes of labels in their own order.
 _PLACE_TYPE = np.dtype("<i4")
+# Characters of the text that stand in for a missing title.
+_BEGINNING = 200
+HEADLINE_COLUMNS = (
+    f"id, title, CASE WHEN trim(title) = '' THEN substr(body, 1, {_BEGINNING}) END, "
+    "CASE WHEN trim(title) = '' AND body = '' THEN fields END, metadata"
+)
+_YEAR = re.compile(r"(?<!\d)\d{4}(?!\d)")
 _TUPLES = ("notations", "broader", "related", "schemes", "replaced_by")
 
 Values = tuple[Any, ...]
+
+
+class Headline(NamedTuple):
+    """What stands for a document in a list: the beginning of its text if it has no title."""
+
+    id: str
+    title: str
+    year: int | None
 
 
 @dataclass(slots=True)
@@ -114,6 +130,21 @@ def text_from_values(values: Values) -> Document:
         fields=json.loads(fields) if fields else {},
         language=language,
     )
+
+
+def headline_from_values(values: Values) -> Headline:
+    """The headline in the values of `HEADLINE_COLUMNS`."""
+    identifier, title, body, fields, metadata = values
+    if not title.strip() and not (title := body or ""):
+        title = next(iter(json.loads(fields).values()), "")[:_BEGINNING] if fields else ""
+    year = json.loads(metadata).get("year") if metadata and '"year"' in metadata else None
+    return Headline(identifier, " ".join(title.split()), _year(year))
+
+
+def _year(value: Any) -> int | None:
+    """The first year in what the metadata call the year: 1998, "1998" or "1998 Jul-Aug"."""
+    found = _YEAR.search(str(value)) if isinstance(value, (int, str)) else None
+    return int(found.group()) if found else None
 
 
 def concept_to_json(concept: Concept) -> str:
