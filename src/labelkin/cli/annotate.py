@@ -5,9 +5,10 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,6 +23,7 @@ from labelkin.cli.options import (
     CorpusFormat,
     Json,
     LabelSeparator,
+    ReadingOptions,
     Strict,
     SuggestionOptions,
     takes,
@@ -32,7 +34,7 @@ from labelkin.cli.settings import print_unknown_labels, suggestion_settings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from labelkin.corpus import Document
+    from labelkin.corpus import Corpus, Document
     from labelkin.scoring.ranking import Ranking
     from labelkin.scoring.suggestion import Band
     from labelkin.vocab import Vocabulary
@@ -41,11 +43,13 @@ if TYPE_CHECKING:
 _BEGINNING = 200
 
 
+@takes(ReadingOptions, "reading")
 @takes(SuggestionOptions, "asked")
 def annotate(
     collection: CollectionPath,
     files: CorpusFiles,
     asked: SuggestionOptions,
+    reading: ReadingOptions,
     output: Annotated[
         Path,
         typer.Option(
@@ -72,8 +76,11 @@ def annotate(
     to_stdout = str(output) in ("-", "/dev/stdout")
     if to_stdout and json:
         raise typer.BadParameter("--json and the annotations cannot both go to standard output")
-    corpus = read_corpus(*files, format=format, label_separator=label_separator)
+    corpus = read_corpus(
+        *files, format=format, label_separator=label_separator, texts=True, **reading.arguments()
+    )
     _check_not_read(output, [*files, *corpus.paths])
+    documents = _readable(corpus, strict)
     with ExitStack() as stack:
         indexer = stack.enter_context(Indexer.open(collection))
         if to_stdout:
@@ -97,7 +104,7 @@ def annotate(
         band = method.bands(indexer.queries([]), settings)
         with meter("Annotating", corpus.bytes_total) as bar:
             report = annotate_documents(
-                corpus.documents(),
+                documents,
                 lambda batch: _records(
                     batch,
                     indexer.labels(batch, settings, asked.representation, fold=asked.fold_broader),
@@ -124,6 +131,16 @@ def annotate(
             f"Annotated {counted(report.documents, 'document')}{before} in {took}: {where}."
         )
     exit_after_reading(corpus.report, strict)
+
+
+def _readable(corpus: Corpus, strict: bool) -> Iterator[Document]:
+    """The documents of a corpus; exits if none can be read, so that no output is replaced."""
+    documents = corpus.documents()
+    first = next(documents, None)
+    if first is None:
+        exit_after_reading(corpus.report, strict)
+        return documents
+    return chain([first], documents)
 
 
 def _check_not_read(output: Path, inputs: Iterable[Path]) -> None:

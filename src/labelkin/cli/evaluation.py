@@ -17,7 +17,9 @@ from labelkin.cli.options import (
     Json,
     LabelSeparator,
     MethodNames,
+    ReadingOptions,
     RepresentationName,
+    takes,
 )
 from labelkin.cli.settings import asked_settings, print_known_documents, print_unknown_labels
 from labelkin.cli.side_by_side import show_side_by_side
@@ -29,9 +31,11 @@ if TYPE_CHECKING:
     from labelkin.evaluate import Evaluation
 
 
+@takes(ReadingOptions, "reading")
 def evaluate(
     collection: CollectionPath,
     files: CorpusFiles,
+    reading: ReadingOptions,
     k: Annotated[
         int | None, typer.Option("-k", min=1, max=10_000, help="How many neighbours vote.")
     ] = None,
@@ -56,7 +60,7 @@ def evaluate(
     from labelkin.indexer import Indexer
 
     asked = parsed_measures(measures)
-    documents, corpus = read_labelled(files, "evaluate", format, label_separator)
+    documents, corpus = read_labelled(files, "evaluate", format, label_separator, reading)
     with Indexer.open(collection) as indexer:
         methods: Sequence[str | None] = list(dict.fromkeys(method)) if method else [None]
         settings = [

@@ -18,9 +18,11 @@ from labelkin.cli.options import (
     CollectionPath,
     CorpusFormat,
     Json,
+    ReadingOptions,
     RepresentationName,
     TextFile,
     TitleText,
+    takes,
 )
 from labelkin.cli.progress import meter
 from labelkin.cli.texts import open_texts
@@ -34,8 +36,10 @@ _BATCH = 500
 _SHOWN_TERMS = 5
 
 
+@takes(ReadingOptions, "reading")
 def neighbours(
     collection: CollectionPath,
+    reading: ReadingOptions,
     file: TextFile = None,
     title: TitleText = "",
     text: BodyText = "",
@@ -55,7 +59,7 @@ def neighbours(
     from labelkin.indexer import Indexer
 
     with (
-        open_texts(file, title, text, format) as (documents, corpus),
+        open_texts(file, title, text, format, reading) as (documents, corpus),
         Indexer.open(collection) as indexer,
     ):
         if output is None:

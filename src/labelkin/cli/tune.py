@@ -16,7 +16,9 @@ from labelkin.cli.options import (
     Json,
     LabelSeparator,
     MethodName,
+    ReadingOptions,
     RepresentationName,
+    takes,
 )
 from labelkin.cli.progress import meter
 from labelkin.cli.settings import asked_settings, print_known_documents
@@ -29,9 +31,11 @@ _SHOWN = 10
 _WORDS = ("weighting", "distance", "count")
 
 
+@takes(ReadingOptions, "reading")
 def tune(
     collection: CollectionPath,
     files: CorpusFiles,
+    reading: ReadingOptions,
     measure: Annotated[str, typer.Option(help="The measure to optimise.")] = "MiF",
     write: Annotated[
         bool, typer.Option("--write", help="Write the best settings into labelkin.toml.")
@@ -53,7 +57,7 @@ def tune(
 
     asked = parse_measure(measure)
     asked.check_goal()
-    documents, corpus = read_labelled(files, "tune", format, label_separator)
+    documents, corpus = read_labelled(files, "tune", format, label_separator, reading)
     with Indexer.open(collection) as indexer:
         settings = asked_settings(indexer.config, method)
         if settings.k:
