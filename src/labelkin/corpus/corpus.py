@@ -92,8 +92,8 @@ class Corpus:
         names = listing.names_left_out()
         self._left_out += [str(Path(printable(folder)) / name) for name in names]
         if names:
-            entries = "1 file" if len(names) == 1 else f"{len(names):,} files"
-            logger.info("%s: left out %s: %s", printable(folder), entries, listing.described())
+            count, what = f"{len(names):,}", listing.described()
+            logger.info("%s: left out %s of its entries: %s", printable(folder), count, what)
 
     @property
     def paths(self) -> list[Path]:
@@ -146,7 +146,7 @@ class Corpus:
                 known = self._format_of(source)
                 if known is not None and known.name != "pubmed":
                     separator = self._selection.label_separator
-                    _refuse_implausible(source.name, sample(source, known, separator))
+                    _refuse_implausible(source.name, sample(source, known, separator), known)
         except WrongKindError as error:
             if error.kind not in CONTAINERS:
                 raise
@@ -212,7 +212,7 @@ class Corpus:
                     yield self._plain_text(source)
                 else:
                     items = known.read(source, Intake(_name(one), self.report, separator))
-                    yield from self._plausible(source.name, items) if is_stream else items
+                    yield from self._plausible(source.name, known, items) if is_stream else items
             finally:
                 self._source = None
                 if source.not_utf8:
@@ -220,11 +220,12 @@ class Corpus:
                     self.report.note(source.name, "encoding", message)
 
     def _plausible(
-        self, name: str, items: Iterator[Document | Deletion]
+        self, name: str, known: Format, items: Iterator[Document | Deletion]
     ) -> Iterator[Document | Deletion]:
         """The same items; looks at the first ones before it yields any."""
         first = [] if self._selection.force else list(islice(items, SAMPLE))
-        _refuse_implausible(name, [item for item in first if isinstance(item, Document)])
+        documents = [item for item in first if isinstance(item, Document)]
+        _refuse_implausible(name, documents, known)
         yield from first
         yield from items
 
@@ -275,8 +276,8 @@ def _without_labels(source: Source) -> str:
     )
 
 
-def _refuse_implausible(name: str, documents: Sequence[Document]) -> None:
-    strange = implausible(documents)
+def _refuse_implausible(name: str, documents: Sequence[Document], known: Format) -> None:
+    strange = implausible(documents, named=known.name != "annif-tsv")
     if strange is not None:
         raise WrongKindError(f"{name}: {strange.message}; --force reads it anyway", strange.kind)
 

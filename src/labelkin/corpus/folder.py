@@ -303,7 +303,9 @@ def _kind_by_content(source: Source, selection: Selection) -> str:
     if extension == ".json" and known != "pubmed" and not TEXT_KEY.search(source.head):
         return "JSON without texts" if _is_json(source.head) else _CORPUS
     if known == "annif-tsv" and not selection.force:
-        strange = implausible(sample(source, FORMATS[known], selection.label_separator))
+        strange = implausible(
+            sample(source, FORMATS[known], selection.label_separator), named=False
+        )
         if strange is not None and strange.kind == LIST_OF_SUBJECTS:
             return strange.kind
     return _CORPUS

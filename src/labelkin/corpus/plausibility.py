@@ -29,14 +29,17 @@ _PUNCTUATED = 0.05
 _LIST_SEPARATORS = re.compile(r"[;|,]")
 
 
-def implausible(documents: Sequence[Document]) -> Foreign | None:
-    """What a file with these first documents looks like, if it does not look like a corpus."""
+def implausible(documents: Sequence[Document], named: bool) -> Foreign | None:
+    """What a file with these first documents looks like, if it does not look like a corpus.
+
+    `named` says that the format names its texts, so that they may be as short as `T1`.
+    """
     if not documents:
         return None
     texts = [document.text.strip() for document in documents]
     if _mostly(_is_uris(text) for text in texts):
         return _without_texts(documents, texts[0], "URIs")
-    if len(texts) >= _FEW and _mostly(bool(_ID.fullmatch(text)) for text in texts):
+    if not named and len(texts) >= _FEW and _mostly(bool(_ID.fullmatch(text)) for text in texts):
         return _without_texts(documents, texts[-1], "ids")
     labelled = [document.labels for document in documents if document.labels]
     if labelled and _are_sentences(labelled):
