@@ -3,6 +3,7 @@
     LabelkinError
     ├── InputError              a file that cannot be read as the expected kind
     │   ├── FormatError         its format is unknown or not the one given
+    │   │   └── WrongKindError      it looks like something else: a vocabulary, an archive
     │   └── DamagedFileError    it is truncated or corrupt
     ├── VocabularyError         an inconsistent vocabulary, an unknown heading
     ├── ConfigError             labelkin.toml has an unknown key or a bad value
@@ -40,6 +41,14 @@ class InputError(LabelkinError):
 
 class FormatError(InputError):
     """A file's format is unknown or not the one given."""
+
+
+class WrongKindError(FormatError):
+    """A file looks like something else than was expected; `kind` names what, in a word or two."""
+
+    def __init__(self, message: str, kind: str) -> None:
+        super().__init__(message)
+        self.kind = kind
 
 
 class DamagedFileError(InputError):

@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from labelkin.corpus import FORMATS, read_corpus
-from labelkin.corpus.corpus import recognise
+from labelkin.corpus.formats import recognise
 from labelkin.corpus.report import SHOWN_PROBLEMS
 from labelkin.corpus.source import Source
-from labelkin.exceptions import FormatError, InputError
+from labelkin.exceptions import FormatError, InputError, WrongKindError
 
 Write = Callable[[str, str | bytes], Path]
 
@@ -139,12 +139,19 @@ def test_every_format_has_a_reader(tmp_path: Path) -> None:
         st.binary(max_size=200),
     ),
     named=st.sampled_from([None, *(name for name in FORMATS if name != "annif-folder")]),
+    force=st.booleans(),
 )
-def test_no_content_makes_a_reader_crash(content: bytes, named: str | None, tmp_path: Path) -> None:
+def test_no_content_makes_a_reader_crash(
+    content: bytes, named: str | None, force: bool, tmp_path: Path
+) -> None:
     path = tmp_path / "fuzz"
     path.write_bytes(content)
-    corpus = read_corpus(path, format=named)
-    for document in corpus.documents():
-        assert document.id
-        json.dumps(document.metadata)
-    assert corpus.report.files == 1
+    corpus = read_corpus(path, format=named, force=force)
+    try:
+        for document in corpus.documents():
+            assert document.id
+            json.dumps(document.metadata)
+    except WrongKindError:
+        assert not force
+    else:
+        assert corpus.report.files == 1

@@ -1,13 +1,21 @@
 from __future__ import annotations
 
+import bz2
 import gzip
+import lzma
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from labelkin.exceptions import DamagedFileError, FormatError, InputError, VocabularyError
+from labelkin.exceptions import (
+    DamagedFileError,
+    FormatError,
+    InputError,
+    VocabularyError,
+    WrongKindError,
+)
 from labelkin.vocab import categories, read_vocabulary
 
 Write = Callable[[str, str | bytes], Path]
@@ -277,3 +285,83 @@ def test_real_mesh(shared_data: Path) -> None:
 @pytest.mark.shared
 def test_real_gnd(shared_data: Path) -> None:
     assert len(read_vocabulary(shared_data / "tibkat" / "gnd-core-en.tsv.gz")) == 78_741
+
+
+ARTICLE = '{"pmid": "1", "title": "x", "abstractText": "y", "meshMajor": ["Oats"]}'
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("c.json", f'{{"articles":[\n{ARTICLE}\n]}}', "a corpus (JSON with texts)"),
+        ("c.jsonl", '{"id": "1", "title": "x", "labels": ["Oats"]}\n', "a corpus (JSON"),
+        ("c.xml", "<PubmedArticleSet></PubmedArticleSet>", "a corpus (PubMed XML)"),
+        ("c.tsv", "On rye\t<u:1> <u:2>\nOn oats\thttp://e.org/3\n", "a corpus (texts and"),
+        ("c.csv", "id,title,labels\n1,x,Oats\n", "a corpus (a table with texts)"),
+        ("v.ttl", POINTER, "a Git LFS pointer"),
+        ("v.zip", b"PK\x03\x04" + bytes(30), "a zip archive; unpack it"),
+    ],
+)
+def test_files_of_another_kind(name: str, content: str | bytes, reason: str, write: Write) -> None:
+    path = write(name, content)
+    with pytest.raises(WrongKindError) as caught:
+        read_vocabulary(path)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert reason in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("v.tsv", "<http://e.org/1>\tOats\n<http://e.org/2>\tRye\n"),
+        ("v.tsv", "u1\tOats\nu2\tRye\n"),
+        ("v.csv", "id,name,text\nu1,Oats,a grain\nu2,Rye,a grain\n"),
+        ("v.tsv", "uri\tlabel\tabstract\nu1\tOats\tx\nu2\tRye\ty\n"),
+    ],
+)
+def test_vocabularies_are_not_taken_for_corpora(name: str, content: str, write: Write) -> None:
+    assert [concept.names["en"] for concept in read_vocabulary(write(name, content))] == [
+        "Oats",
+        "Rye",
+    ]
+
+
+def test_a_corpus_can_be_forced(write: Write) -> None:
+    path = write("c.tsv", "On rye\t<u:1>\n")
+    assert len(read_vocabulary(path, force=True)) == 1
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress])
+def test_compressed(compress: Callable[[bytes], bytes], write: Write) -> None:
+    packed = compress(TURTLE.encode())
+    assert len(read_vocabulary(write("v.ttl.bz2", packed))) == len(
+        read_vocabulary(write("v.ttl", TURTLE))
+    )
+    with pytest.raises(DamagedFileError, match="truncated"):
+        read_vocabulary(write("v.ttl.xz", packed[:-8]))
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("name", ["mesh/decs2019-es", "yso/yso-fi", "yso/yso-en"])
+def test_real_tables(name: str, shared_data: Path) -> None:
+    assert len(read_vocabulary(shared_data / f"{name}.tsv.gz")) > 20_000
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize(
+    "name",
+    [
+        "mesh47k/dev.json.gz",
+        "medline/pubmed20n0014.xml.gz",
+        "yso/yso-finna-fi.tsv.gz",
+        "yso/yso-finna-en.tsv.gz",
+        "tibkat/orig.tsv.gz",
+        "tibkat/en.tsv.gz",
+        "tibkat/de.tsv.gz",
+    ],
+)
+def test_real_corpora_are_refused(name: str, shared_data: Path) -> None:
+    with pytest.raises(WrongKindError, match="looks like a corpus"):
+        read_vocabulary(shared_data / name)

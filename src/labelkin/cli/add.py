@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,22 +19,29 @@ from labelkin.cli.options import (
     CorpusFormat,
     Json,
     LabelSeparator,
+    ReadingOptions,
     Strict,
+    takes,
 )
 from labelkin.cli.outputs import check_output, open_output
 from labelkin.cli.progress import meter
 from labelkin.wording import shortened
 
 if TYPE_CHECKING:
-    from labelkin.corpus import ReadReport
+    from labelkin.corpus import Corpus, Deletion, Document, ReadReport
     from labelkin.store import AddReport
+    from labelkin.vocab import Vocabulary
 
 _SHOWN_LABELS = 10
+# Fewer than this share of all labels are not worth a hint.
+_MANY_UNRESOLVED = 0.1
 
 
+@takes(ReadingOptions, "reading")
 def add(
     collection: CollectionPath,
     files: CorpusFiles,
+    reading: ReadingOptions,
     format: CorpusFormat = None,
     label_separator: LabelSeparator = "|",
     keep_unknown: Annotated[
@@ -57,19 +66,26 @@ def add(
 
     if unresolved is not None:
         check_output(unresolved, [collection, *files])
-    corpus = read_corpus(*files, format=format, label_separator=label_separator)
+    corpus = read_corpus(
+        *files, format=format, label_separator=label_separator, **reading.arguments()
+    )
     with (
         Indexer.open(collection) as indexer,
         meter("Adding documents", corpus.bytes_total) as progress,
     ):
+        keeps = indexer.config.labels.unknown == "keep" if keep_unknown is None else keep_unknown
+        items: Iterable[Document | Deletion] = corpus
+        if not keeps and not reading.force:
+            items = _with_known_labels(corpus, indexer.vocabulary, label_separator)
         report = indexer.add(
-            corpus,
+            items,
             keep_unknown=keep_unknown,
             progress=lambda so_far: progress.update(
                 corpus.bytes_read, counted(so_far.documents, "document")
             ),
         )
         total = indexer.collection.count()
+        joined_by = _label_separator(report, indexer.vocabulary, label_separator)
     if unresolved is not None:
         _write_counts(report, unresolved)
     if json:
@@ -81,7 +97,40 @@ def add(
             f"{read.without_labels:,} without labels."
         )
         print_added(report, total, indexer.config.documents.max_characters)
+    if joined_by is not None:
+        print_message(
+            "Some of these labels look like several in one: split them with "
+            f"--label-separator '{joined_by}' (in JSON, write them as a list)."
+        )
     exit_after_reading(corpus.report, strict)
+
+
+def _with_known_labels(
+    corpus: Corpus, vocabulary: Vocabulary, label_separator: str
+) -> Iterator[Document | Deletion]:
+    """The items of a corpus; raises before the first if the vocabulary knows none of their labels.
+
+    The first items are looked at before anything is stored.
+    """
+    from labelkin.corpus import Document
+    from labelkin.vocab.agreement import FIRST_DOCUMENTS, check_labels
+
+    items = iter(corpus)
+    first = list(islice(items, FIRST_DOCUMENTS))
+    documents = [item for item in first if isinstance(item, Document)]
+    check_labels(documents, vocabulary, label_separator)
+    return chain(first, items)
+
+
+def _label_separator(report: AddReport, vocabulary: Vocabulary, label_separator: str) -> str | None:
+    """What seems to join several labels to one, if many labels were not resolved."""
+    from labelkin.vocab.agreement import label_separator_of
+
+    missing = report.unresolved.total()
+    if missing < _MANY_UNRESOLVED * (missing + report.labels_resolved):
+        return None
+    labels = [label for label, _ in report.unresolved.most_common()]
+    return label_separator_of(labels, vocabulary, label_separator) if labels else None
 
 
 def print_added(report: AddReport, total: int, max_characters: int) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,6 +29,7 @@ from labelkin.cli.options import (
     CorpusFormat,
     Json,
     LabelSeparator,
+    ReadingOptions,
     Strict,
     SuggestionOptions,
     takes,
@@ -38,7 +41,7 @@ from labelkin.cli.settings import print_unknown_labels, suggestion_settings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from labelkin.corpus import Document
+    from labelkin.corpus import Corpus, Document
     from labelkin.scoring.ranking import Ranking
     from labelkin.scoring.suggestion import Band
     from labelkin.vocab import Vocabulary
@@ -47,11 +50,13 @@ if TYPE_CHECKING:
 _BEGINNING = 200
 
 
+@takes(ReadingOptions, "reading")
 @takes(SuggestionOptions, "asked")
 def annotate(
     collection: CollectionPath,
     files: CorpusFiles,
     asked: SuggestionOptions,
+    reading: ReadingOptions,
     output: Annotated[
         Path,
         typer.Option(
@@ -81,8 +86,11 @@ def annotate(
         raise typer.BadParameter("--json and the annotations cannot both go to standard output")
     check_output(output, [collection, *files])
     writer_for(output, to)
-    corpus = read_corpus(*files, format=format, label_separator=label_separator)
+    corpus = read_corpus(
+        *files, format=format, label_separator=label_separator, texts=True, **reading.arguments()
+    )
     check_output(output, corpus.paths)
+    documents = _readable(corpus, strict)
     with ExitStack() as stack:
         indexer = stack.enter_context(Indexer.open(collection))
         if to_stdout:
@@ -108,7 +116,7 @@ def annotate(
         band = method.bands(indexer.queries([]), settings)
         with meter("Annotating", corpus.bytes_total) as bar:
             report = annotate_documents(
-                foreign.watched(corpus.documents()),
+                foreign.watched(documents),
                 lambda batch: _records(
                     batch,
                     indexer.labels(batch, settings, asked.representation, fold=asked.fold_broader),
@@ -135,6 +143,16 @@ def annotate(
             f"Annotated {counted(report.documents, 'document')}{before} in {took}: {where}."
         )
     exit_after_reading(corpus.report, strict)
+
+
+def _readable(corpus: Corpus, strict: bool) -> Iterator[Document]:
+    """The documents of a corpus; exits if none can be read, so that no output is replaced."""
+    documents = corpus.documents()
+    first = next(documents, None)
+    if first is None:
+        exit_after_reading(corpus.report, strict)
+        return documents
+    return chain([first], documents)
 
 
 def _records(

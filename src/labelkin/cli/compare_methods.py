@@ -18,7 +18,9 @@ from labelkin.cli.options import (
     CorpusFormat,
     Json,
     LabelSeparator,
+    ReadingOptions,
     RepresentationName,
+    takes,
 )
 from labelkin.cli.settings import check_method, print_known_documents, print_unknown_labels
 from labelkin.cli.side_by_side import show_side_by_side
@@ -32,9 +34,11 @@ if TYPE_CHECKING:
     from labelkin.scoring.settings import Settings
 
 
+@takes(ReadingOptions, "reading")
 def compare(
     collection: CollectionPath,
     files: CorpusFiles,
+    reading: ReadingOptions,
     methods: Annotated[
         str | None,
         typer.Option(
@@ -52,7 +56,7 @@ def compare(
     from labelkin.indexer import Indexer
 
     asked = parsed_measures(measures)
-    documents, corpus = read_labelled(files, "compare", format, label_separator)
+    documents, corpus = read_labelled(files, "compare", format, label_separator, reading)
     with Indexer.open(collection) as indexer:
         names = usable_methods(indexer) if methods is None else _parsed(methods)
         evaluations = compared(indexer, documents, names, representation)

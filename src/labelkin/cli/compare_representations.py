@@ -8,7 +8,14 @@ import typer
 
 from labelkin.cli.build import build_with_progress
 from labelkin.cli.console import print_json, print_message, print_table
-from labelkin.cli.options import CollectionPath, CorpusFiles, CorpusFormat, Json
+from labelkin.cli.options import (
+    CollectionPath,
+    CorpusFiles,
+    CorpusFormat,
+    Json,
+    ReadingOptions,
+    takes,
+)
 from labelkin.cli.texts import read_labelled
 
 if TYPE_CHECKING:
@@ -19,9 +26,11 @@ _REPRESENTATIONS = "stems lemmas nps deps ners keywords multi all lsa wordllama"
 _MEASURES = "MiF,MiP,MiR,P@5,P@10,nDCG@5,nDCG@10"
 
 
+@takes(ReadingOptions, "reading")
 def compare_representations(
     collection: CollectionPath,
     files: CorpusFiles,
+    reading: ReadingOptions,
     representation: Annotated[
         list[str] | None,
         typer.Option(help="One to compare; repeatable. Default: all that are installed."),
@@ -37,7 +46,7 @@ def compare_representations(
     from labelkin.indexer import Indexer
 
     asked = [parse_measure(name.strip()) for name in measures.split(",")]
-    documents, _ = read_labelled(files, "compare", format)
+    documents, _ = read_labelled(files, "compare", format, reading=reading)
     comparisons: list[Comparison] = []
     with Indexer.open(collection) as indexer:
         names: list[str] = []

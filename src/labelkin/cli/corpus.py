@@ -19,7 +19,15 @@ from labelkin.cli.console import (
     print_table,
 )
 from labelkin.cli.exits import exit_after_reading
-from labelkin.cli.options import CorpusFiles, CorpusFormat, Json, LabelSeparator, Strict
+from labelkin.cli.options import (
+    CorpusFiles,
+    CorpusFormat,
+    Json,
+    LabelSeparator,
+    ReadingOptions,
+    Strict,
+    takes,
+)
 from labelkin.cli.outputs import check_output, is_standard_output
 from labelkin.cli.progress import Meter, meter
 from labelkin.cli.vocab import open_vocabulary
@@ -36,11 +44,13 @@ _SHOWN_LABELS = 10
 
 
 @app.command()
+@takes(ReadingOptions, "reading")
 def convert(
     files: Annotated[
         list[Path],
         typer.Argument(metavar="FILES...", help="Corpus files, or one collection folder."),
     ],
+    reading: ReadingOptions,
     output: Annotated[
         Path,
         typer.Option(
@@ -83,7 +93,9 @@ def convert(
             written = _write(documents, output, to)
         _print_written(written, output, 0, json)
         return
-    corpus = read_corpus(*files, format=format, label_separator=label_separator)
+    corpus = read_corpus(
+        *files, format=format, label_separator=label_separator, **reading.arguments()
+    )
     check_output(output, corpus.paths)
     with meter("Converting", corpus.bytes_total) as bar:
         documents = _with_ids(_metered(_readable(corpus, output), bar, corpus), vocabulary)
@@ -93,8 +105,10 @@ def convert(
 
 
 @app.command()
+@takes(ReadingOptions, "reading")
 def stats(
     files: CorpusFiles,
+    reading: ReadingOptions,
     format: CorpusFormat = None,
     label_separator: LabelSeparator = "|",
     strict: Strict = False,
@@ -104,7 +118,9 @@ def stats(
     from labelkin.corpus import read_corpus
     from labelkin.corpus.statistics import corpus_statistics
 
-    corpus = read_corpus(*files, format=format, label_separator=label_separator)
+    corpus = read_corpus(
+        *files, format=format, label_separator=label_separator, **reading.arguments()
+    )
     with meter("Reading", corpus.bytes_total) as bar:
         statistics = corpus_statistics(_metered(corpus.documents(), bar, corpus))
     counts = {

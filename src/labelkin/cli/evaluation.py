@@ -18,7 +18,9 @@ from labelkin.cli.options import (
     Json,
     LabelSeparator,
     MethodNames,
+    ReadingOptions,
     RepresentationName,
+    takes,
 )
 from labelkin.cli.outputs import check_output
 from labelkin.cli.settings import asked_settings, print_known_documents, print_unknown_labels
@@ -31,9 +33,11 @@ if TYPE_CHECKING:
     from labelkin.evaluate import Evaluation
 
 
+@takes(ReadingOptions, "reading")
 def evaluate(
     collection: CollectionPath,
     files: CorpusFiles,
+    reading: ReadingOptions,
     k: Annotated[
         int | None, typer.Option("-k", min=1, max=10_000, help="How many neighbours vote.")
     ] = None,
@@ -60,7 +64,7 @@ def evaluate(
     asked = parsed_measures(measures)
     if per_label is not None:
         check_output(per_label, [collection, *files])
-    documents, corpus = read_labelled(files, "evaluate", format, label_separator)
+    documents, corpus = read_labelled(files, "evaluate", format, label_separator, reading)
     with Indexer.open(collection) as indexer:
         methods: Sequence[str | None] = list(dict.fromkeys(method)) if method else [None]
         settings = [

@@ -145,7 +145,8 @@ def _discard_output() -> None:
 
 def exit_after_reading(report: ReadReport, strict: bool) -> None:
     """Exit with FAILED or PARTLY_DONE if not all of the input could be read."""
-    nothing = report.documents == 0 and report.skipped > 0
+    nothing = not report.documents and not report.deletions
+    nothing = nothing and bool(report.skipped or report.files_damaged or report.files_refused)
     if nothing or (report.files and len(report.files_refused) == report.files):
         raise typer.Exit(FAILED)
     if report.files_refused or report.files_damaged or (strict and report.skipped):

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from labelkin.cli.console import counted, print_json, print_message
-from labelkin.cli.options import Json
+from labelkin.cli.options import Force, Json
 
 
 def init(
@@ -30,13 +30,16 @@ def init(
         str, typer.Option(help="Language of documents that do not state one; auto detects it.")
     ] = "auto",
     name: Annotated[str, typer.Option(help="A name for the collection.")] = "",
+    force: Force = False,
     json: Json = False,
 ) -> None:
     """Create an empty collection, with or without a vocabulary."""
     from labelkin.indexer import Indexer
     from labelkin.vocab import read_vocabulary
 
-    vocabulary = read_vocabulary(vocab, vocab_format, vocab_language) if vocab else None
+    vocabulary = (
+        read_vocabulary(vocab, vocab_format, vocab_language, force=force) if vocab else None
+    )
     with Indexer.create(collection, vocabulary, name=name, language=language) as indexer:
         concepts = len(indexer.vocabulary)
     if json:

@@ -25,9 +25,11 @@ from labelkin.cli.options import (
     CollectionPath,
     CorpusFormat,
     Json,
+    ReadingOptions,
     RepresentationName,
     TextFile,
     TitleText,
+    takes,
 )
 from labelkin.cli.outputs import check_output, is_standard_output, open_output
 from labelkin.cli.progress import meter
@@ -47,8 +49,10 @@ _TABLE_COLUMNS = (
 _FORMATS = {".jsonl": "jsonl", ".csv": "csv", ".tsv": "tsv", ".npz": "npz"}
 
 
+@takes(ReadingOptions, "reading")
 def neighbours(
     collection: CollectionPath,
+    reading: ReadingOptions,
     file: TextFile = None,
     title: TitleText = "",
     text: BodyText = "",
@@ -75,7 +79,7 @@ def neighbours(
         check_output(output, [collection] if file is None else [collection, file])
         neighbours_format(output)
     with (
-        open_texts(file, title, text, format) as (documents, corpus),
+        open_texts(file, title, text, format, reading) as (documents, corpus),
         Indexer.open(collection) as indexer,
     ):
         if output is None:

@@ -20,7 +20,10 @@ TitleText = Annotated[str, typer.Option("--title", help="Title of the text.")]
 BodyText = Annotated[str, typer.Option("--text", help="The text itself.")]
 CorpusFiles = Annotated[
     list[Path],
-    typer.Argument(metavar="FILES...", help="Corpus files, gzipped or not; - is standard input."),
+    typer.Argument(
+        metavar="FILES...",
+        help="Corpus files, compressed or not, or folders of them; - is standard input.",
+    ),
 ]
 CorpusFormat = Annotated[
     str | None,
@@ -32,6 +35,20 @@ CorpusFormat = Annotated[
 ]
 LabelSeparator = Annotated[
     str, typer.Option(help="What separates the labels in one cell of a CSV or TSV file.")
+]
+Glob = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="PATTERN", help="Of a folder, only files like this (`*.xml.gz`); repeatable."
+    ),
+]
+Ignore = Annotated[
+    list[str] | None,
+    typer.Option(metavar="PATTERN", help="Of a folder, no files like this; repeatable."),
+]
+Force = Annotated[
+    bool,
+    typer.Option("--force", help="Read files although they do not look like what is expected."),
 ]
 Strict = Annotated[bool, typer.Option("--strict", help="Exit with 3 if a record was skipped.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
@@ -92,6 +109,19 @@ Exclude = Annotated[
 FoldBroader = Annotated[
     bool, typer.Option("--fold-broader", help="Leave out headings that narrower ones imply.")
 ]
+
+
+@dataclass(frozen=True)
+class ReadingOptions:
+    """The options of verbs that read corpora: what counts as one."""
+
+    glob: Glob = None
+    ignore: Ignore = None
+    force: Force = False
+
+    def arguments(self) -> dict[str, Any]:
+        """The same as arguments of `read_corpus`."""
+        return {"glob": self.glob or (), "ignore": self.ignore or (), "force": self.force}
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from labelkin.cli.options import (
     CollectionPath,
     CorpusFormat,
     Json,
+    ReadingOptions,
     SuggestionOptions,
     TextFile,
     TitleText,
@@ -37,10 +38,12 @@ _BATCH = 200
 _BAR = 10
 
 
+@takes(ReadingOptions, "reading")
 @takes(SuggestionOptions, "asked")
 def suggest(
     collection: CollectionPath,
     asked: SuggestionOptions,
+    reading: ReadingOptions,
     file: TextFile = None,
     title: TitleText = "",
     text: BodyText = "",
@@ -61,7 +64,7 @@ def suggest(
     from labelkin.indexer import Indexer
 
     with (
-        open_texts(file, title, text, format) as (documents, corpus),
+        open_texts(file, title, text, format, reading) as (documents, corpus),
         Indexer.open(collection) as indexer,
     ):
         settings = suggestion_settings(indexer, asked)

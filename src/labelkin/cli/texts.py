@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from labelkin.cli.exits import FAILED
+from labelkin.cli.options import ReadingOptions
 from labelkin.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -23,13 +22,17 @@ PLAIN_TEXT = ""
 
 @contextmanager
 def open_texts(
-    file: Path | None, title: str, text: str, format_name: str | None
+    file: Path | None,
+    title: str,
+    text: str,
+    format_name: str | None,
+    reading: ReadingOptions | None = None,
 ) -> Iterator[tuple[Iterator[Document], Corpus | None]]:
     """The input documents, and the corpus that they come from if there is one.
 
     A file in no known corpus format is one plain text.
     """
-    from labelkin.corpus import Document
+    from labelkin.corpus import Corpus, Document
 
     if title or text:
         if file is not None:
@@ -38,47 +41,32 @@ def open_texts(
         return
     if file is None:
         raise typer.BadParameter("give a file, - for standard input, or --title and --text")
-    if str(file) != "-":
-        yield _from_file(file, format_name)
-        return
-    # Standard input can be read only once, but detecting the format reads it twice.
-    with tempfile.TemporaryDirectory(prefix="labelkin-") as folder:
-        copy = Path(folder) / "standard-input"
-        with copy.open("wb") as whole:
-            shutil.copyfileobj(sys.stdin.buffer, whole)
-        try:
-            yield _from_file(copy, format_name)
-        except InputError as error:
-            raise type(error)(str(error).replace(str(copy), "standard input")) from error
-
-
-def _from_file(path: Path, format_name: str | None) -> tuple[Iterator[Document], Corpus | None]:
-    from labelkin.corpus import Document, read_corpus
-    from labelkin.corpus.corpus import recognised
-    from labelkin.corpus.source import Source
-    from labelkin.corpus.text import clean_text
-    from labelkin.exceptions import DamagedFileError
-
-    corpus = read_corpus(path, format=format_name)
-    if format_name is None and path.is_file():
-        with Source(path) as source:
-            if source.head.strip() and b"\x00" not in source.head and recognised(source) is None:
-                try:
-                    lines = [line for _, line in source.lines()]
-                except DamagedFileError as error:
-                    raise DamagedFileError(f"{source.name}: {error}") from error
-                return iter([Document(PLAIN_TEXT, body=clean_text("\n".join(lines)))]), None
-    return corpus.documents(), corpus
+    options = (reading or ReadingOptions()).arguments()
+    corpus = Corpus([file], format_name, texts=True, text_id=PLAIN_TEXT, **options)
+    corpus.check()
+    yield corpus.documents(), corpus
 
 
 def read_labelled(
-    files: Sequence[Path], purpose: str, format: str | None = None, label_separator: str = "|"
+    files: Sequence[Path],
+    purpose: str,
+    format: str | None = None,
+    label_separator: str = "|",
+    reading: ReadingOptions | None = None,
 ) -> tuple[list[Document], Corpus]:
     """The documents of some files that have labels; InputError if there are none."""
     from labelkin.corpus import read_corpus
 
-    corpus = read_corpus(*files, format=format, label_separator=label_separator)
+    options = (reading or ReadingOptions()).arguments()
+    corpus = read_corpus(*files, format=format, label_separator=label_separator, **options)
     documents = [document for document in corpus.documents() if document.labels]
+    report = corpus.report
+    if not documents and not report.documents and (report.files_refused or report.files_damaged):
+        # The reason is in the log already.
+        raise typer.Exit(FAILED)
     if not documents:
-        raise InputError(f"no document with labels to {purpose} on")
+        raise InputError(
+            f"no document with labels to {purpose} on among {report.documents:,} read; labels are in a "
+            "column or key such as `labels`, or beside a text in NAME.key or NAME.tsv"
+        )
     return documents, corpus

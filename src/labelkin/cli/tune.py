@@ -18,7 +18,9 @@ from labelkin.cli.options import (
     Json,
     LabelSeparator,
     MethodName,
+    ReadingOptions,
     RepresentationName,
+    takes,
 )
 from labelkin.cli.progress import meter
 from labelkin.cli.settings import asked_settings, print_known_documents
@@ -32,9 +34,11 @@ _SHOWN = 10
 _WORDS = ("weighting", "distance", "count")
 
 
+@takes(ReadingOptions, "reading")
 def tune(
     collection: CollectionPath,
     files: CorpusFiles,
+    reading: ReadingOptions,
     measure: Annotated[str, typer.Option(help="The measure to optimise.")] = "MiF",
     write: Annotated[
         bool, typer.Option("--write", help="Write the best settings into labelkin.toml.")
@@ -56,7 +60,7 @@ def tune(
 
     asked = parse_measure(measure)
     asked.check_goal()
-    documents, corpus = read_labelled(files, "tune", format, label_separator)
+    documents, corpus = read_labelled(files, "tune", format, label_separator, reading)
     with Indexer.open(collection) as indexer:
         if write:
             _check_writable(indexer, collection)

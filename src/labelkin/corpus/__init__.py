@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from labelkin.corpus.corpus import FORMATS, Corpus, read_corpus
+from labelkin.corpus.corpus import Corpus, read_corpus
 from labelkin.corpus.document import Deletion, Document
+from labelkin.corpus.formats import FORMATS
 from labelkin.corpus.report import ReadReport
 from labelkin.corpus.writers import WRITERS, write_corpus
 

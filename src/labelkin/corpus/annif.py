@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
+from labelkin.corpus.compression import without_suffix
 from labelkin.corpus.document import Document
 from labelkin.corpus.intake import Intake
 from labelkin.corpus.record import ID_KEYS, lift_title
 from labelkin.corpus.source import Source, decode, printable
+from labelkin.exceptions import InputError
 
 # Annif's published corpora separate title and abstract with this mark.
 TITLE_MARK = " ¤ "
+SUBJECT_SUFFIXES = (".tsv", ".key")
+_TEXT_KEY = re.compile(rb'"text"\s*:')
+_LIST_START = re.compile(rb'\{\s*"(articles|documents)"\s*:')
 # A URI with or without angle brackets, or a name (which may hold spaces) in brackets.
 _SUBJECT = re.compile(r"<\S.*?>(?=\s|$)|\S+")
 
@@ -37,35 +44,75 @@ def read_annif_tsv(source: Source, intake: Intake) -> Iterator[Document]:
         yield from intake.take(record, where, needs_id=False)
 
 
-def read_annif_folder(folder: Path, intake: Intake) -> Iterator[Document]:
+@dataclass(frozen=True, slots=True)
+class AnnifFolder:
+    """Documents that are files of their own, somewhere below the folder `path`."""
+
+    path: Path
+    files: tuple[Path, ...]
+
+    def identifier(self, file: Path) -> str:
+        """The document's id: the file's path below the folder, without its extension."""
+        name, _ = decode(os.fsencode(file.relative_to(self.path)))
+        relative = Path(without_suffix(name))
+        return str(relative.with_suffix("")).replace(os.sep, "/")
+
+
+def document_suffix(path: Path) -> str:
+    """The extension of a file, without that of its compression."""
+    return Path(without_suffix(path.name)).suffix
+
+
+def subject_file(path: Path) -> Path | None:
+    """The file with the subjects of a text: `NAME.tsv` or else `NAME.key` beside `NAME.txt`."""
+    text = path.with_name(without_suffix(path.name))
+    beside = (text.with_suffix(suffix) for suffix in SUBJECT_SUFFIXES)
+    return next((file for file in beside if file != path and file.is_file()), None)
+
+
+def is_annif_document(head: bytes) -> bool:
+    """Whether a file holds one JSON object with a text, and not a list or lines of them."""
+    start = head.lstrip()
+    if not start.startswith(b"{") or not _TEXT_KEY.search(head) or _LIST_START.match(start):
+        return False
+    first, _, rest = start.partition(b"\n")
+    try:
+        json.loads(first)
+    except (ValueError, RecursionError):
+        return True
+    return not rest.strip()
+
+
+def read_annif_folder(folder: AnnifFolder, intake: Intake) -> Iterator[Document]:
     """Read each `NAME.txt` with its subjects in `NAME.tsv` (URIs) or `NAME.key` (names).
 
     `NAME.json` (document_id, text, metadata, subjects) is read too. The
     file name is the document's id unless the JSON holds one.
     """
-    for path in sorted(folder.iterdir()):
-        if path.suffix not in (".txt", ".json"):
-            continue
+    for path in folder.files:
         name = printable(path)
+        is_text = document_suffix(path) != ".json"
         try:
             text = _read(path, intake)
-            subjects = _subjects(path, intake) if path.suffix == ".txt" else []
-        except OSError as error:
-            intake.report.skip(printable(folder), name, f"cannot be read ({error.strerror})")
+            subjects = _subjects(path, intake) if is_text else []
+        except (OSError, InputError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
+            intake.report.skip(printable(folder.path), name, f"cannot be read ({reason})")
             continue
         records: Iterable[object] = [{"text": text, "subjects": subjects}]
-        if path.suffix == ".json":
+        if not is_text:
             records = intake.parse(text, name)
         for record in records:
             if isinstance(record, dict):
                 record = lift_title(record)
                 if not any(record.get(key) for key in ID_KEYS):
-                    record = {**record, "document_id": decode(os.fsencode(path.stem))[0]}
+                    record = {**record, "document_id": folder.identifier(path)}
             yield from intake.take(record, name)
 
 
 def _read(path: Path, intake: Intake) -> str:
-    text, is_utf8 = decode(path.read_bytes().removeprefix(b"\xef\xbb\xbf"))
+    with Source(path) as source, source.damage_reported("in the middle"):
+        text, is_utf8 = decode(source.stream.read())
     if not is_utf8:
         name = printable(path)
         intake.report.note(name, "encoding", "not UTF-8 and read as Windows-1252")
@@ -73,10 +120,12 @@ def _read(path: Path, intake: Intake) -> str:
 
 
 def _subjects(path: Path, intake: Intake) -> list[dict[str, str]]:
-    uris, names = path.with_suffix(".tsv"), path.with_suffix(".key")
-    if uris.exists():
-        rows = [line.partition("\t") for line in _read(uris, intake).splitlines()]
-        return [{"uri": uri, "label": name} for uri, _, name in rows]
-    if names.exists():
-        return [{"label": line} for line in _read(names, intake).splitlines()]
-    return []
+    beside = subject_file(path)
+    if beside is None:
+        return []
+    lines = _read(beside, intake).splitlines()
+    if beside.suffix == ".key":
+        return [{"label": line} for line in lines]
+    return [
+        {"uri": uri, "label": name} for uri, _, name in (line.partition("\t") for line in lines)
+    ]

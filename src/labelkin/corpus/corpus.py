@@ -2,116 +2,33 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from importlib import import_module
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
-from typing import cast
 
+from labelkin.corpus.annif import AnnifFolder, subject_file
 from labelkin.corpus.document import Deletion, Document
+from labelkin.corpus.folder import Listing, Selection, list_folder, sample
+from labelkin.corpus.foreign import CONTAINERS
+from labelkin.corpus.formats import (
+    FORMATS,
+    Format,
+    extension_of,
+    has_subjects,
+    recognise,
+)
 from labelkin.corpus.intake import Intake
+from labelkin.corpus.plausibility import SAMPLE, implausible
 from labelkin.corpus.report import ReadReport
 from labelkin.corpus.source import Source, printable
-from labelkin.corpus.table import COLUMNS
-from labelkin.exceptions import DamagedFileError, FormatError, InputError
+from labelkin.corpus.text import clean_text
+from labelkin.exceptions import DamagedFileError, FormatError, InputError, WrongKindError
 from labelkin.wording import counted
 
+logger = logging.getLogger(__name__)
 
-@dataclass(frozen=True, slots=True)
-class Format:
-    """A corpus format by its short name; its reader is imported on first use."""
-
-    name: str
-    description: str
-    reader: str
-
-    def read(self, source: Source | Path, intake: Intake) -> Iterator[Document | Deletion]:
-        """The documents of `source`, which is a path for a folder format."""
-        module, function = self.reader.split(":")
-        reader = getattr(import_module(f"labelkin.corpus.{module}"), function)
-        return cast("Iterator[Document | Deletion]", reader(source, intake))
-
-
-FORMATS = {
-    known.name: known
-    for known in (
-        Format("bioasq", 'BioASQ Task A JSON: {"articles": […]}', "bioasq:read_bioasq"),
-        Format("pubmed", "PubMed/MEDLINE XML: PubmedArticleSet", "pubmed:read_pubmed"),
-        Format("jsonl", "JSON Lines: id, title, abstract, labels", "jsonl:read_jsonl"),
-        Format("csv", "CSV with a header row, labelkin's or Annif's", "table:read_csv"),
-        Format("tsv", "tab-separated with a header row", "table:read_tsv"),
-        Format("annif-tsv", "Annif: text<TAB><uri> <uri>", "annif:read_annif_tsv"),
-        Format("annif-jsonl", "Annif: document_id, text, subjects", "jsonl:read_annif_jsonl"),
-        Format("annif-folder", "Annif: .txt with .tsv or .key", "annif:read_annif_folder"),
-    )
-}
-
-_ANNIF_KEYS = re.compile(rb'"(document_id|subjects)"\s*:')
-_BIOASQ_START = re.compile(rb'(\{\s*"(articles|documents)"\s*:\s*\[|\[\s*[{\]])')
-_PUBMED_ROOT = re.compile(rb"<(PubmedArticleSet|MedlineCitationSet|DeleteCitation)\b")
-
-
-def recognise(source: Source) -> Format:
-    """The format of an open file, by its content first and its extension second."""
-    head = source.head.lstrip()
-    extension = Path(source.name.removesuffix(".gz")).suffix.lower()
-    first_line = head.split(b"\n", 1)[0]
-    if not head:
-        raise FormatError(f"{source.name}: the file is empty")
-    if b"\x00" in head:
-        raise FormatError(f"{source.name}: a binary file, not a corpus in text form")
-    if head.startswith(b"<") and _PUBMED_ROOT.search(head):
-        return FORMATS["pubmed"]
-    if _BIOASQ_START.match(head):
-        return FORMATS["bioasq"]
-    if head.startswith(b"{"):
-        return FORMATS["annif-jsonl" if _ANNIF_KEYS.search(first_line) else "jsonl"]
-    if extension == ".csv":
-        return FORMATS["csv"]
-    if b"\t" in first_line or extension == ".tsv":
-        return FORMATS["tsv" if _is_header(first_line, "\t") else "annif-tsv"]
-    if _is_header(first_line, ",") or _is_header(first_line, ";"):
-        return FORMATS["csv"]
-    if head.startswith(b"<"):
-        raise FormatError(f"{source.name}: XML, but not a PubmedArticleSet")
-    raise FormatError(
-        f"{source.name}: no known corpus format; set it with --format ({', '.join(FORMATS)})"
-    )
-
-
-def recognised(source: Source) -> str | None:
-    """The name of the file's format, or None if it is not a known one."""
-    try:
-        return recognise(source).name
-    except FormatError:
-        return None
-
-
-def _is_header(line: bytes, separator: str) -> bool:
-    """Whether two or more cells are column names; a single one may be a word of a text."""
-    cells = [cell.strip().strip('"') for cell in line.decode("utf-8", "replace").split(separator)]
-    return sum(cell.casefold() in COLUMNS for cell in cells) > 1
-
-
-def files_of(folder: Path) -> list[Path]:
-    """The corpus files in a folder, or the folder itself if it is an Annif corpus."""
-    files = sorted(
-        path for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")
-    )
-    if not files:
-        raise InputError(f"{printable(folder)}: the folder is empty")
-    if any(path.suffix == ".txt" for path in files) or _is_annif_json(files):
-        return [folder]
-    return files
-
-
-def _is_annif_json(files: list[Path]) -> bool:
-    """Whether a folder holds one JSON object per document, as Annif writes them."""
-    if any(path.suffix != ".json" for path in files):
-        return False
-    with Source(files[0]) as source:
-        return not _BIOASQ_START.match(source.head.lstrip()) and b'"text"' in source.head
+_PLAIN_STANDARD_INPUT = "standard-input"
 
 
 class Corpus:
@@ -119,43 +36,136 @@ class Corpus:
 
     It can be iterated repeatedly; `report` describes the latest pass. A file
     that is unreadable or truncated is reported, and reading continues with the
-    next one.
+    next one. A file that looks like something else, such as a vocabulary,
+    raises WrongKindError before the first document, unless `force` is set.
+
+    A folder stands for the corpus files in it and below it; `glob` and `ignore`
+    are patterns that restrict them. With `texts`, labels are not needed and a
+    plain text is a document, with its file name as its id, or `text_id`.
     """
 
     def __init__(
-        self, paths: Iterable[Path], format_name: str | None = None, label_separator: str = "|"
+        self,
+        paths: Iterable[Path],
+        format_name: str | None = None,
+        label_separator: str = "|",
+        *,
+        glob: Sequence[str] = (),
+        ignore: Sequence[str] = (),
+        force: bool = False,
+        texts: bool = False,
+        text_id: str | None = None,
     ) -> None:
         self.report = ReadReport()
-        self._label_separator = label_separator
         self._source: Source | None = None
         self._finished_bytes = 0
+        self._checked = False
+        self._open: dict[Path, Source] = {}
+        self._text_id = text_id
         if format_name is not None and format_name not in FORMATS:
             raise FormatError(f"unknown corpus format {format_name!r}; known: {', '.join(FORMATS)}")
-        self._format = FORMATS[format_name] if format_name else None
         if not label_separator:
             raise FormatError("the label separator is empty; give a character such as | or ;")
-        self.paths: list[Path] = []
+        known = FORMATS[format_name] if format_name else None
+        self._selection = Selection(
+            tuple(glob), tuple(ignore), texts, force, known, label_separator
+        )
+        self._inputs: list[Path | AnnifFolder] = []
+        self._left_out: list[str] = []
         for path in paths:
-            if str(path) != "-" and not path.exists():
-                raise InputError(f"{printable(path)}: no such file or folder")
-            named_folder = format_name == "annif-folder"
-            if named_folder and not path.is_dir():
-                raise FormatError(f"{printable(path)}: not a folder, as annif-folder requires")
-            self.paths += files_of(path) if path.is_dir() and not named_folder else [path]
+            self._inputs += self._inputs_of(path)
+
+    def _inputs_of(self, path: Path) -> list[Path | AnnifFolder]:
+        if str(path) != "-" and not path.exists():
+            raise InputError(f"{printable(path)}: no such file or folder")
+        if path.is_dir():
+            listing = list_folder(path, self._selection)
+            self._note_left_out(path, listing)
+            return listing.inputs
+        if self._selection.format is FORMATS["annif-folder"]:
+            raise FormatError(f"{printable(path)}: not a folder, as annif-folder requires")
+        is_text = self._selection.format is None and extension_of(path.name) == ".txt"
+        if is_text and path.is_file() and subject_file(path) is not None:
+            return [AnnifFolder(path.parent, (path,))]
+        return [path]
+
+    def _note_left_out(self, folder: Path, listing: Listing) -> None:
+        names = listing.names_left_out()
+        self._left_out += [str(Path(printable(folder)) / name) for name in names]
+        if names:
+            count, what = f"{len(names):,}", listing.described()
+            logger.info("%s: left out %s of its entries: %s", printable(folder), count, what)
+
+    @property
+    def paths(self) -> list[Path]:
+        """All files that are read."""
+        inputs = ((one,) if isinstance(one, Path) else one.files for one in self._inputs)
+        return [path for group in inputs for path in group]
 
     def __iter__(self) -> Iterator[Document | Deletion]:
-        self.report = ReadReport()
+        self.report = ReadReport(files_left_out=list(self._left_out))
         self._finished_bytes = 0
-        for path in self.paths:
+        self.check()
+        for one in self._inputs:
+            path = one if isinstance(one, Path) else one.path
             self.report.files += 1
             try:
-                yield from self._counted(self._read(path))
+                yield from self._counted(self._read(one))
+            except WrongKindError as error:
+                # What raises could not be checked before: a stream.
+                if not self._selection.force and error.kind not in CONTAINERS:
+                    raise
+                self._refuse(path, error)
             except DamagedFileError as error:
-                self.report.damage(printable(path), str(error))
+                self.report.damage(_name(path), str(error))
             except InputError as error:
-                name = printable(path)
-                self.report.refuse(name, str(error).removeprefix(f"{name}: "))
-            self._finished_bytes += path.stat().st_size if path.is_file() else 0
+                self._refuse(path, error)
+            files = (path,) if isinstance(one, Path) else one.files
+            self._finished_bytes += sum(_size(file) for file in files)
+
+    def check(self) -> None:
+        """Raise WrongKindError if the beginning of a file shows that it is no corpus.
+
+        Iterating does so by itself, the first time. Files that cannot be read
+        are not its business; empty standard input raises InputError.
+        """
+        if self._checked:
+            return
+        self._checked = True
+        for one in self._inputs:
+            if isinstance(one, AnnifFolder):
+                continue
+            if one.is_file():
+                if not self._selection.force:
+                    self._check_file(one)
+            elif not one.is_symlink() and not one.is_dir():
+                self._check_stream(one)
+
+    def _check_file(self, path: Path) -> None:
+        try:
+            with Source(path) as source:
+                known = self._format_of(source)
+                if known is not None and known.name != "pubmed":
+                    separator = self._selection.label_separator
+                    _refuse_implausible(source.name, sample(source, known, separator), known)
+        except WrongKindError as error:
+            if error.kind not in CONTAINERS:
+                raise
+        except InputError:
+            return
+
+    def _check_stream(self, path: Path) -> None:
+        """Open what can be read only once, for the pass that follows."""
+        try:
+            source = Source(path)
+        except WrongKindError:
+            raise
+        except InputError:
+            return
+        if not source.head.strip():
+            source.close()
+            raise InputError(f"{source.name} is empty; pipe texts or a corpus into it")
+        self._open[path] = source
 
     def documents(self) -> Iterator[Document]:
         """The documents without the deletions, which only matter to a collection."""
@@ -171,7 +181,11 @@ class Corpus:
         """Size of all files in bytes; 0 if standard input is among them."""
         if any(str(path) == "-" for path in self.paths):
             return 0
-        return sum(path.stat().st_size for path in self.paths if path.is_file())
+        return sum(map(_size, self.paths))
+
+    def _refuse(self, path: Path, error: InputError) -> None:
+        name = _name(path)
+        self.report.refuse(name, str(error).removeprefix(f"{name}: "))
 
     def _counted(self, items: Iterator[Document | Deletion]) -> Iterator[Document | Deletion]:
         for item in items:
@@ -182,15 +196,24 @@ class Corpus:
                 self.report.without_labels += not item.labels
             yield item
 
-    def _read(self, path: Path) -> Iterator[Document | Deletion]:
-        intake = Intake(printable(path), self.report, self._label_separator)
-        if path.is_dir():
-            yield from FORMATS["annif-folder"].read(path, intake)
+    def _read(self, one: Path | AnnifFolder) -> Iterator[Document | Deletion]:
+        separator = self._selection.label_separator
+        if isinstance(one, AnnifFolder):
+            intake = Intake(printable(one.path), self.report, separator)
+            yield from FORMATS["annif-folder"].read(one, intake)
             return
-        with Source(path) as source:
+        if one.is_dir():
+            raise InputError(f"{_name(one)}: the folder cannot be listed")
+        is_stream = one in self._open
+        with self._open.pop(one) if is_stream else Source(one) as source:
             self._source = source
             try:
-                yield from (self._format or recognise(source)).read(source, intake)
+                known = self._format_of(source)
+                if known is None:
+                    yield self._plain_text(source)
+                else:
+                    items = known.read(source, Intake(_name(one), self.report, separator))
+                    yield from self._plausible(source.name, known, items) if is_stream else items
             finally:
                 self._source = None
                 if source.not_utf8:
@@ -198,13 +221,92 @@ class Corpus:
                     message = f"{many} not UTF-8 and read as Windows-1252"
                     self.report.note(source.name, "encoding", message)
 
+    def _plausible(
+        self, name: str, known: Format, items: Iterator[Document | Deletion]
+    ) -> Iterator[Document | Deletion]:
+        """The same items; looks at the first ones before it yields any."""
+        first = [] if self._selection.force else list(islice(items, SAMPLE))
+        documents = [item for item in first if isinstance(item, Document)]
+        _refuse_implausible(name, documents, known)
+        yield from first
+        yield from items
+
+    def _format_of(self, source: Source) -> Format | None:
+        """The format of an open file; None if it is a plain text and may be one."""
+        if self._selection.format is not None:
+            return self._selection.format
+        is_text = extension_of(source.name) == ".txt"
+        try:
+            known = recognise(source, force=self._selection.force)
+        except WrongKindError:
+            raise
+        except FormatError:
+            if not source.head.strip() or b"\x00" in source.head:
+                raise
+            if self._selection.texts:
+                return None
+            if is_text:
+                raise FormatError(_without_labels(source)) from None
+            raise
+        if known.name == "annif-tsv" and is_text and not has_subjects(source.head):
+            # A tab in a plain text.
+            if self._selection.texts:
+                return None
+            raise FormatError(_without_labels(source))
+        return known
+
+    def _plain_text(self, source: Source) -> Document:
+        lines = [line for _, line in source.lines()]
+        default = _PLAIN_STANDARD_INPUT if str(source.path) == "-" else Path(source.stem).name
+        identifier = default if self._text_id is None else self._text_id
+        return Document(identifier, body=clean_text("\n".join(lines)))
+
+
+def _name(path: Path) -> str:
+    return "standard input" if str(path) == "-" else printable(path)
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.is_file() else 0
+
+
+def _without_labels(source: Source) -> str:
+    stem = Path(source.stem).name
+    return (
+        f"{source.name}: a plain text without labels; put them beside it as {stem}.key (a name a "
+        f"line) or {stem}.tsv (<uri><TAB>name), or give a corpus with labels"
+    )
+
+
+def _refuse_implausible(name: str, documents: Sequence[Document], known: Format) -> None:
+    strange = implausible(documents, named=known.name != "annif-tsv")
+    if strange is not None:
+        raise WrongKindError(f"{name}: {strange.message}; --force reads it anyway", strange.kind)
+
 
 def read_corpus(
-    *paths: str | Path, format: str | None = None, label_separator: str = "|"
+    *paths: str | Path,
+    format: str | None = None,
+    label_separator: str = "|",
+    glob: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    force: bool = False,
+    texts: bool = False,
 ) -> Corpus:
-    """Open corpus files in any known format, gzipped or not.
+    """Open corpus files in any known format, compressed (gzip, bzip2, xz, Zstandard) or not.
 
     The format is recognised by content and extension unless `format` is given.
-    A folder stands for the files in it, or is one corpus if it is Annif's.
+    A folder stands for the corpus files in it and below it, restricted by the
+    patterns `glob` and `ignore`; other files are listed in the log and left out.
+    `texts` takes a plain text as a document, where no labels are needed. `force`
+    reads files that do not look like a corpus, which raise WrongKindError else.
     """
-    return Corpus([Path(path) for path in paths], format, label_separator)
+    return Corpus(
+        [Path(path) for path in paths],
+        format,
+        label_separator,
+        glob=glob,
+        ignore=ignore,
+        force=force,
+        texts=texts,
+    )

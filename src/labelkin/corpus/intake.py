@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -13,15 +14,45 @@ from labelkin.corpus.record import RecordError, document_from_record
 from labelkin.corpus.report import ReadReport
 from labelkin.corpus.text import text_checksum
 
+_SHOWN_VALUES = 3
+# Deeper records are refused (record.py).
+_DEEPEST = 100
+
 
 def parse_json(text: str) -> Any:
-    """Parse `text`, with NaN and infinities as null; RecordError if it is not valid JSON."""
+    """Parse `text`; RecordError if it is not valid JSON. NaN and infinities are let through."""
     try:
-        return json.loads(text, parse_constant=lambda _: None)
+        return json.loads(text)
     except RecursionError as error:
         raise RecordError("JSON nested too deeply") from error
     except ValueError as error:
         raise RecordError(f"broken JSON ({error})") from error
+
+
+def not_finite(value: object) -> list[float]:
+    """The NaNs and infinities in a decoded record, which no JSON file can hold again."""
+    waiting = [value]
+    odd = []
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, dict):
+            waiting += item.values()
+        elif isinstance(item, list):
+            waiting += item
+        elif isinstance(item, float) and not math.isfinite(item):
+            odd.append(item)
+    return odd
+
+
+def with_nulls(value: Any, depth: int = 0) -> Any:
+    """The record with None for NaN and infinities; what is nested too deeply is None, too."""
+    if depth > _DEEPEST or (isinstance(value, float) and not math.isfinite(value)):
+        return None
+    if isinstance(value, dict):
+        return {key: with_nulls(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, list):
+        return [with_nulls(item, depth + 1) for item in value]
+    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +73,14 @@ class Intake:
 
     def take(self, record: object, where: str, *, needs_id: bool = True) -> Iterator[Document]:
         """Yield the document that `record` describes, or nothing if it is skipped."""
+        odd = not_finite(record)
+        if odd:
+            values = ", ".join(map(json.dumps, odd[:_SHOWN_VALUES]))
+            message = f"{values} is not a number that JSON has and was read as null"
+            self.report.note(self.source_name, where, message)
         try:
             document = document_from_record(
-                record,
+                with_nulls(record) if odd else record,
                 needs_id=needs_id,
                 label_separator=self.label_separator,
                 note=lambda message: self.report.note(self.source_name, where, message),

@@ -5,10 +5,13 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, field
 
+from labelkin.exceptions import DamagedFileError
+
 logger = logging.getLogger(__name__)
 
 # Further problems are only counted, so that a bad file does not flood the terminal.
 SHOWN_PROBLEMS = 20
+_ENOUGH_PROBLEMS = 1000
 
 
 @dataclass
@@ -17,7 +20,8 @@ class ReadReport:
 
     `read` counts all records, also those that were skipped.
     `files_damaged` lists the files that were read in part, `files_refused`
-    those that could not be read at all.
+    those that could not be read at all, `files_left_out` those of a folder that
+    are no corpus files.
     """
 
     read: int = 0
@@ -27,6 +31,7 @@ class ReadReport:
     files: int = 0
     files_damaged: list[str] = field(default_factory=list)
     files_refused: list[str] = field(default_factory=list)
+    files_left_out: list[str] = field(default_factory=list)
     problems: int = 0
 
     @property
@@ -57,3 +62,17 @@ class ReadReport:
         """Log a file that cannot be read at all."""
         self.files_refused.append(source)
         logger.error("%s: %s", source, reason)
+
+
+class SilentReport(ReadReport):
+    """A report that logs nothing, for a look at the beginning of a file.
+
+    It ends the reading of a file with too many problems: such a look must not
+    read a large file to its end.
+    """
+
+    def note(self, source: str, where: str, message: str) -> None:
+        """Count without logging."""
+        self.problems += 1
+        if self.problems > _ENOUGH_PROBLEMS:
+            raise DamagedFileError(f"{source}, {where}: {message}")

@@ -1,27 +1,30 @@
-"""A corpus file open for reading, gzipped or not, from disk or standard input."""
+"""A corpus file open for reading, compressed or not, from disk or standard input."""
 
 from __future__ import annotations
 
-import gzip
 import io
 import os
 import sys
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from labelkin.closing import Closing
-from labelkin.exceptions import DamagedFileError, FormatError, InputError
+from labelkin.corpus.compression import (
+    MAGIC_BYTES,
+    CompressedDataError,
+    compression_of,
+    without_suffix,
+)
+from labelkin.corpus.foreign import foreign_kind
+from labelkin.exceptions import DamagedFileError, FormatError, InputError, WrongKindError
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 HEAD_BYTES = 1 << 16
 MAX_LINE_BYTES = 1 << 28
-_GZIP_MAGIC = b"\x1f\x8b"
-_DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile)
 _UTF8_MARK = b"\xef\xbb\xbf"
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
@@ -29,7 +32,7 @@ _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 class _Rewound(io.RawIOBase):
     """A stream with bytes that were already read put back in front."""
 
-    def __init__(self, head: bytes, rest: IO[bytes] | gzip.GzipFile) -> None:
+    def __init__(self, head: bytes, rest: io.BufferedIOBase) -> None:
         self._head = memoryview(head)
         self._rest = rest
 
@@ -38,19 +41,20 @@ class _Rewound(io.RawIOBase):
 
     def readinto(self, buffer: WriteableBuffer) -> int:
         view = memoryview(buffer)
-        chunk = self._head[: len(view)] if self._head else self._rest.read(len(view))
+        # read1 gives what there is before damage, where read would lose it.
+        chunk = self._head[: len(view)] if self._head else self._rest.read1(len(view))
         self._head = self._head[len(chunk) :]
         view[: len(chunk)] = chunk
         return len(chunk)
 
 
-def _first_bytes(stream: io.BufferedReader[_Rewound] | gzip.GzipFile) -> bytes:
+def _first_bytes(stream: io.BufferedIOBase) -> bytes:
     """Up to HEAD_BYTES; less if the file is shorter or damaged earlier."""
     head = b""
     try:
         while len(head) < HEAD_BYTES and (chunk := stream.read1(HEAD_BYTES - len(head))):
             head += chunk
-    except _DAMAGE:
+    except CompressedDataError:
         if not head:
             raise
     return head
@@ -68,7 +72,9 @@ class Source(Closing):
         self.name = "standard input" if str(path) == "-" else printable(path)
         self.not_utf8 = 0
         try:
-            self._raw: IO[bytes] = sys.stdin.buffer if str(path) == "-" else path.open("rb")
+            self._raw: io.BufferedIOBase = (
+                sys.stdin.buffer if str(path) == "-" else path.open("rb")  # type: ignore[assignment]
+            )
             self.size = path.stat().st_size if path.is_file() else 0
         except OSError as error:
             raise InputError(f"{self.name}: {error.strerror or error}") from error
@@ -81,10 +87,13 @@ class Source(Closing):
     def _open(self) -> tuple[bytes, io.BufferedReader[_Rewound]]:
         """The first bytes, and the whole stream including them."""
         with self.damage_reported("at its start"):
-            magic = self._raw.read(len(_GZIP_MAGIC))
+            magic = self._raw.read(MAGIC_BYTES)
             whole = io.BufferedReader(_Rewound(magic, self._raw))
-            plain = gzip.GzipFile(fileobj=whole) if magic == _GZIP_MAGIC else whole
+            compression = compression_of(magic)
+            plain: io.BufferedIOBase = compression.open(whole) if compression else whole
             head = _first_bytes(plain)
+        if (foreign := foreign_kind(head)) is not None:
+            raise WrongKindError(f"{self.name}: {foreign.message}", foreign.kind)
         if head.startswith(_UTF16_MARKS):
             raise FormatError(f"{self.name}: UTF-16 text; convert it to UTF-8 first")
         head = head.removeprefix(_UTF8_MARK)
@@ -101,8 +110,8 @@ class Source(Closing):
 
     @property
     def stem(self) -> str:
-        """The file's name without `.gz` and its extension."""
-        return Path(printable(self.path).removesuffix(".gz")).stem
+        """The file's name without the suffix of its compression and its extension."""
+        return Path(without_suffix(printable(self.path))).stem
 
     @property
     def position(self) -> int:
@@ -114,10 +123,9 @@ class Source(Closing):
         """Raise the various errors of a broken file as DamagedFileError."""
         try:
             yield
-        except _DAMAGE as error:
+        except CompressedDataError as error:
             place = where if isinstance(where, str) else where()
-            reason = "the gzip data is truncated" if isinstance(error, EOFError) else str(error)
-            raise DamagedFileError(f"damaged {place}: {reason}") from error
+            raise DamagedFileError(f"damaged {place}: {error}") from error
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """Lines without line ends, numbered from 1; text that is not UTF-8 is read as cp1252.

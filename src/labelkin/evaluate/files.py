@@ -21,7 +21,8 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from labelkin.corpus.corpus import Corpus, recognised
+from labelkin.corpus.corpus import Corpus
+from labelkin.corpus.formats import recognised
 from labelkin.corpus.intake import Intake
 from labelkin.corpus.record import BODY_KEYS, ID_KEYS, TITLE_KEYS, strip_brackets
 from labelkin.corpus.report import ReadReport
@@ -296,7 +297,7 @@ def _has_ids(path: Path) -> bool:
 
 
 def _documents(path: Path) -> Iterator[Any]:
-    corpus = Corpus([path])
+    corpus = Corpus([path], force=True)
     yield from corpus.documents()
     report = corpus.report
     if report.skipped and not report.documents:

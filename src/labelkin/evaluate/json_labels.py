@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from labelkin.corpus.bioasq import OPENING
-from labelkin.corpus.corpus import recognised
+from labelkin.corpus.formats import recognised
 from labelkin.corpus.record import BODY_KEYS, ID_KEYS, LABEL_KEYS, TITLE_KEYS, labels_of
 from labelkin.corpus.source import Source
 from labelkin.evaluate.label_file import LabelFile, number_of, place

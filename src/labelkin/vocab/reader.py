@@ -6,10 +6,18 @@ import logging
 import re
 from pathlib import Path
 
+from labelkin.corpus.foreign import is_vocabulary_header
+from labelkin.corpus.formats import TEXT_KEY, extension_of, has_text_column, recognised
 from labelkin.corpus.language import normalise_language
 from labelkin.corpus.report import ReadReport
-from labelkin.corpus.source import Source
-from labelkin.exceptions import DamagedFileError, FormatError, InputError, VocabularyError
+from labelkin.corpus.source import HEAD_BYTES, Source
+from labelkin.exceptions import (
+    DamagedFileError,
+    FormatError,
+    InputError,
+    VocabularyError,
+    WrongKindError,
+)
 from labelkin.vocab.concept import Concept
 from labelkin.vocab.vocabulary import Vocabulary
 
@@ -17,18 +25,21 @@ logger = logging.getLogger(__name__)
 
 FORMATS = ("mesh-xml", "skos", "table")
 
+_JSON_CONCEPT = re.compile(rb'"(@id|@context|@graph|prefLabel|skos:\w+)"')
+_URIS = re.compile(r"(<[^<>]+>|[A-Za-z][\w+.-]*://\S+)(\s+(<[^<>]+>|[A-Za-z][\w+.-]*://\S+))*")
 _MESH_ROOT = re.compile(rb"<DescriptorRecord(Set)?\b")
 # Names of a long cycle that are shown.
 _SHOWN = 6
 
 
 def read_vocabulary(
-    path: str | Path, format: str | None = None, language: str = "en"
+    path: str | Path, format: str | None = None, language: str = "en", *, force: bool = False
 ) -> Vocabulary:
-    """Read a vocabulary: MeSH descriptor XML, SKOS or a table, gzipped or not.
+    """Read a vocabulary: MeSH descriptor XML, SKOS or a table, compressed or not.
 
     The format is recognised by content and extension unless `format` is given
     (`mesh-xml`, `skos`, `table`). Names without a language tag are in `language`.
+    A file that looks like a corpus raises WrongKindError, unless `force` is set.
     """
     path = Path(path)
     code = normalise_language(language)
@@ -40,7 +51,7 @@ def read_vocabulary(
         raise FormatError(f"unknown vocabulary format {format!r}; known: {', '.join(FORMATS)}")
     report = ReadReport()
     try:
-        concepts = _read(path, format, report, code)
+        concepts = _read(path, format, report, code, force)
     except DamagedFileError as error:
         raise DamagedFileError(f"{path}: {error}") from error
     vocabulary = Vocabulary()
@@ -71,12 +82,21 @@ def _report_cycles(path: Path, vocabulary: Vocabulary) -> None:
     )
 
 
-def _read(path: Path, format: str | None, report: ReadReport, language: str) -> list[Concept]:
+def _read(
+    path: Path, format: str | None, report: ReadReport, language: str, force: bool
+) -> list[Concept]:
     with Source(path) as source:
         if not source.head.strip():
             raise FormatError(f"{path}: the file is empty")
         if b"\x00" in source.head:
             raise FormatError(f"{path}: a binary file, not a vocabulary")
+        if not force and (kind := corpus_kind(source)) is not None:
+            raise WrongKindError(
+                f"{path}: looks like a corpus ({kind}), not like a vocabulary; `labelkin add` "
+                "takes it, and a vocabulary is MeSH descriptor XML, SKOS or a table of ids and "
+                "names; --force reads it anyway",
+                "corpus",
+            )
         return _concepts(source, format or _recognise(source), report, language)
 
 
@@ -109,4 +129,37 @@ def _concepts(source: Source, format: str, report: ReadReport, language: str) ->
 
 
 def _extension(source: Source) -> str:
-    return Path(source.path.name.removesuffix(".gz")).suffix.lower()
+    return extension_of(source.path.name)
+
+
+def corpus_kind(source: Source) -> str | None:
+    """What kind of corpus a file seems to be, if it does not look like a vocabulary."""
+    head = source.head
+    known = recognised(source)
+    if known == "pubmed":
+        return "PubMed XML"
+    if known in ("bioasq", "jsonl", "annif-jsonl"):
+        # SKOS may be JSON as well.
+        is_corpus = TEXT_KEY.search(head) and not _JSON_CONCEPT.search(head)
+        return "JSON with texts" if is_corpus else None
+    if known in ("csv", "tsv"):
+        return "a table with texts" if has_text_column(head) and not _has_names(head) else None
+    return "texts and subjects" if known == "annif-tsv" and _are_indexed_texts(head) else None
+
+
+def _has_names(head: bytes) -> bool:
+    first_line = head.split(b"\n", 1)[0].decode("utf-8", "replace")
+    return any(is_vocabulary_header(first_line.split(delimiter)) for delimiter in "\t,;")
+
+
+def _are_indexed_texts(head: bytes) -> bool:
+    """Whether lines are `text<TAB><uri> <uri>`: most have URIs after the tab, and not before."""
+    lines = head.decode("utf-8", "replace").splitlines()
+    if len(head) >= HEAD_BYTES and len(lines) > 1:
+        lines.pop()
+    rows = [line.partition("\t") for line in lines if line.strip()]
+    indexed = sum(
+        bool(_URIS.fullmatch(subjects.strip()) and not _URIS.fullmatch(text.strip()))
+        for text, _, subjects in rows
+    )
+    return indexed > len(rows) / 2

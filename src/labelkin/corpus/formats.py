@@ -1,0 +1,141 @@
+"""The corpus formats, and how an open file is recognised as one of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from labelkin.corpus.compression import without_suffix
+from labelkin.corpus.document import Deletion, Document
+from labelkin.corpus.foreign import is_vocabulary, is_vocabulary_header
+from labelkin.corpus.intake import Intake
+from labelkin.corpus.record import BODY_KEYS, TITLE_KEYS
+from labelkin.corpus.source import Source
+from labelkin.corpus.table import COLUMNS
+from labelkin.exceptions import FormatError, WrongKindError
+
+if TYPE_CHECKING:
+    from labelkin.corpus.annif import AnnifFolder
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A corpus format by its short name; its reader is imported on first use."""
+
+    name: str
+    description: str
+    reader: str
+
+    def read(self, source: Source | AnnifFolder, intake: Intake) -> Iterator[Document | Deletion]:
+        """The documents of `source`, which is a folder for `annif-folder` only."""
+        module, function = self.reader.split(":")
+        reader = getattr(import_module(f"labelkin.corpus.{module}"), function)
+        return cast("Iterator[Document | Deletion]", reader(source, intake))
+
+
+FORMATS = {
+    known.name: known
+    for known in (
+        Format("bioasq", 'BioASQ Task A JSON: {"articles": […]}', "bioasq:read_bioasq"),
+        Format("pubmed", "PubMed/MEDLINE XML: PubmedArticleSet", "pubmed:read_pubmed"),
+        Format("jsonl", "JSON Lines: id, title, abstract, labels", "jsonl:read_jsonl"),
+        Format("csv", "CSV with a header row, labelkin's or Annif's", "table:read_csv"),
+        Format("tsv", "tab-separated with a header row", "table:read_tsv"),
+        Format("annif-tsv", "Annif: text<TAB><uri> <uri>", "annif:read_annif_tsv"),
+        Format("annif-jsonl", "Annif: document_id, text, subjects", "jsonl:read_annif_jsonl"),
+        Format("annif-folder", "Annif: .txt with .tsv or .key", "annif:read_annif_folder"),
+    )
+}
+
+TEXT_KEY = re.compile('"({})"\\s*:'.format("|".join((*TITLE_KEYS, *BODY_KEYS))).encode())
+_ANNIF_KEYS = re.compile(rb'"(document_id|subjects)"\s*:')
+_BIOASQ_START = re.compile(rb'(\{\s*"(articles|documents)"\s*:\s*\[|\[\s*[{\]])')
+_PUBMED_ROOT = re.compile(rb"<(PubmedArticleSet|MedlineCitationSet|DeleteCitation)\b")
+
+
+def recognise(source: Source, *, force: bool = False) -> Format:
+    """The format of an open file, by its content first and its extension second.
+
+    A vocabulary raises WrongKindError, unless `force` asks for the corpus format that fits best.
+    """
+    head = source.head.lstrip()
+    extension = extension_of(source.name)
+    first_line = head.split(b"\n", 1)[0]
+    if not head:
+        raise FormatError(f"{source.name}: the file is empty")
+    if b"\x00" in head:
+        raise FormatError(f"{source.name}: a binary file, not a corpus in text form")
+    if head.startswith(b"<") and _PUBMED_ROOT.search(head):
+        return FORMATS["pubmed"]
+    if not force and is_vocabulary(head, without_suffix(source.name)):
+        raise WrongKindError(
+            f"{source.name}: looks like a vocabulary, not like a corpus; give it to "
+            "`labelkin init --vocab`; --force reads it anyway",
+            "vocabulary",
+        )
+    if _BIOASQ_START.match(head):
+        return FORMATS["bioasq"]
+    if head.startswith(b"{"):
+        return FORMATS["annif-jsonl" if _ANNIF_KEYS.search(first_line) else "jsonl"]
+    if extension == ".csv":
+        return FORMATS["csv"]
+    if b"\t" in first_line or extension == ".tsv":
+        if _is_header(first_line, "\t"):
+            return FORMATS["tsv"]
+        if not force and is_vocabulary_header(cells := _cells(first_line, "\t")):
+            raise WrongKindError(
+                f"{source.name}: looks like a vocabulary, not like a corpus: its columns are "
+                f"{', '.join(cells)[:100]}; give it to `labelkin init --vocab`; "
+                "--force reads it anyway",
+                "vocabulary",
+            )
+        return FORMATS["annif-tsv"]
+    if _is_header(first_line, ",") or _is_header(first_line, ";"):
+        return FORMATS["csv"]
+    if head.startswith(b"<"):
+        raise FormatError(f"{source.name}: XML, but not a PubmedArticleSet")
+    raise FormatError(
+        f"{source.name}: no known corpus format; set it with --format ({', '.join(FORMATS)})"
+    )
+
+
+def recognised(source: Source) -> str | None:
+    """The name of the file's format, or None if it is not a known one."""
+    try:
+        return recognise(source).name
+    except FormatError:
+        return None
+
+
+def extension_of(name: str) -> str:
+    """A file name's extension in lower case, without that of its compression."""
+    return Path(without_suffix(name)).suffix.lower()
+
+
+def has_subjects(head: bytes) -> bool:
+    """Whether a line has URIs or names in angle brackets after a tab, as Annif's TSV has."""
+    after_tabs = (line.partition(b"\t")[2] for line in head.splitlines())
+    return any(b"<" in rest or b"://" in rest for rest in after_tabs)
+
+
+def has_text_column(head: bytes, delimiters: str = "\t,;") -> bool:
+    """Whether the first line names a column with text."""
+    first_line = head.split(b"\n", 1)[0]
+    wanted = {key.casefold() for key in (*TITLE_KEYS, *BODY_KEYS)}
+    return any(
+        wanted & {cell.casefold() for cell in _cells(first_line, delimiter)}
+        for delimiter in delimiters
+    )
+
+
+def _is_header(line: bytes, separator: str) -> bool:
+    """Whether two or more cells are column names; a single one may be a word of a text."""
+    return sum(cell.casefold() in COLUMNS for cell in _cells(line, separator)) > 1
+
+
+def _cells(line: bytes, separator: str) -> list[str]:
+    return [cell.strip().strip('"') for cell in line.decode("utf-8", "replace").split(separator)]
