@@ -156,3 +156,31 @@ def test_no_warning_without_documents_or_with_a_fixed_language(run: Run, tmp_pat
     assert run("init", "fixed", "--vocab", "v.tsv", "--language", "en").exit_code == 0
     assert run("add", "fixed", "c.jsonl").exit_code == 0
     assert "warning" not in run("suggest", "fixed", *options).stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "loads"),
+    [
+        ("The storage of wheat in the barns of a village is what this report is about. " * 2, False),
+        ("Weizenlagerung in Scheunen", True),
+        ("Storage of wheat", True),
+    ],
+)
+def test_a_long_english_text_needs_no_detection(
+    run: Run, demo: str, monkeypatch: pytest.MonkeyPatch, text: str, loads: bool
+) -> None:
+    import labelkin.corpus.language as language
+
+    config = Path(demo) / "labelkin.toml"
+    config.write_text(config.read_text().replace('\nlanguage = "en"', '\nlanguage = "auto"', 1))
+    asked: list[str] = []
+    detect = language.detect_language
+
+    def detected(content: str, *arguments: object) -> str | None:
+        asked.append(content)
+        return detect(content, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(language, "detect_language", detected)
+    result = run("suggest", demo, "--text", text)
+    assert result.exit_code == 0, result.stderr
+    assert bool(asked) == loads

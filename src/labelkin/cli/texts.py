@@ -66,7 +66,7 @@ def read_labelled(
         raise typer.Exit(FAILED)
     if not documents:
         raise InputError(
-            f"no document with labels to {purpose} on among {report.documents:,} read; labels are in a "
-            "column or key such as `labels`, or beside a text in NAME.key or NAME.tsv"
+            f"no document with labels to {purpose} on among {report.documents:,} read; labels are "
+            "in a column or key such as `labels`, or beside a text in NAME.key or NAME.tsv"
         )
     return documents, corpus

@@ -88,7 +88,7 @@ class Stems:
             text = "\n".join([text, *[document.title] * (self.title_weight - 1)])
         language = document.language or "en"
         stopped = stop_words(language)
-        words = [word for word in _words(text) if word not in stopped and is_informative(word)]
+        words = [word for word in words_of(text) if word not in stopped and is_informative(word)]
         snowball = stemmer(language)
         return snowball.stems(words) if snowball is not None else words
 
@@ -98,7 +98,8 @@ def _library_versions() -> str:
     return f"PyStemmer {version('PyStemmer')}, stopwordsiso {version('stopwordsiso')}"
 
 
-def _words(text: str) -> list[str]:
+def words_of(text: str) -> list[str]:
+    """The words of a text, in one case and Unicode form."""
     words: list[str] = _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
     return words
 
@@ -118,7 +119,7 @@ def stop_words(language: str) -> frozenset[str]:
 
     language = _STOP_WORDS_OF.get(language, language)
     listed = stopwordsiso.stopwords(language) if stopwordsiso.has_lang(language) else ()
-    return frozenset(word for entry in listed for word in _words(entry) if "'" not in entry)
+    return frozenset(word for entry in listed for word in words_of(entry) if "'" not in entry)
 
 
 class Snowball:
