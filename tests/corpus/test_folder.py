@@ -240,6 +240,15 @@ def test_a_collection_is_not_a_corpus(tmp_path: Path) -> None:
     assert left_out(corpus, tmp_path) == ["c"]
 
 
+def test_a_tab_in_a_text_does_not_make_it_a_table(tmp_path: Path) -> None:
+    prose = "A title\twith a tab\n" + "And a line without.\n" * 5
+    table = "On oats\tOats\nOn rye\tRye\n"
+    fill(tmp_path, {"prose.txt": prose, "table.txt": table})
+    assert len(ids(read_corpus(tmp_path / "table.txt"))) == 2
+    assert ids(read_corpus(tmp_path / "prose.txt", texts=True)) == ["prose"]
+    assert len(ids(read_corpus(tmp_path))) == 2
+
+
 def test_a_text_file_with_its_subjects(tmp_path: Path) -> None:
     fill(tmp_path, {"a.txt": "Text", "a.key": "Oats", "b.txt": "Text"})
     (document,) = read_corpus(tmp_path / "a.txt").documents()

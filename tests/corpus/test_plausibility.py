@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -86,6 +88,35 @@ def test_standard_input_is_read_once(write: Write, monkeypatch: pytest.MonkeyPat
         monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=file))
         with pytest.raises(WrongKindError, match="standard input: its texts are only URIs"):
             next(iter(read_corpus("-")))
+
+
+def test_a_pipe_is_looked_at_before_the_files(write: Write, tmp_path: Path) -> None:
+    lines = "".join(f'{{"id": "{n}", "title": "x{n}"}}\n' for n in range(500))
+    good = write("good.jsonl", lines)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    link = tmp_path / "link"
+    link.symlink_to(pipe)
+
+    def piped(content: str) -> threading.Thread:
+        thread = threading.Thread(target=pipe.write_text, args=(content,))
+        thread.start()
+        return thread
+
+    for path in (pipe, link):
+        thread = piped("<u:1>\tone\n<u:2>\ttwo\n")
+        with pytest.raises(WrongKindError, match="only URIs"):
+            next(iter(read_corpus(good, path)))
+        thread.join()
+        thread = piped(lines.replace("x", "y"))
+        titles = [document.title for document in read_corpus(good, path).documents()]
+        assert (len(titles), titles[0], titles[500]) == (1000, "x0", "y0")
+        thread.join()
+        thread = piped("{broken")
+        corpus = read_corpus(path, good)
+        assert len(list(corpus)) == 500
+        assert (corpus.report.skipped, corpus.report.files) == (1, 2)
+        thread.join()
 
 
 CORPORA = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 from labelkin.corpus.annif import AnnifFolder, subject_file
@@ -106,13 +106,13 @@ class Corpus:
         self.report = ReadReport(files_left_out=list(self._left_out))
         self._finished_bytes = 0
         self.check()
+        begun = {path: _begin(self._read(path)) for path in list(self._open)}
         for one in self._inputs:
             path = one if isinstance(one, Path) else one.path
             self.report.files += 1
             try:
-                yield from self._counted(self._read(one))
+                yield from self._counted(begun.pop(path) if path in begun else self._read(one))
             except WrongKindError as error:
-                # What raises could not be checked before: a stream.
                 if not self._selection.force and error.kind not in CONTAINERS:
                     raise
                 self._refuse(path, error)
@@ -138,7 +138,7 @@ class Corpus:
             if one.is_file():
                 if not self._selection.force:
                     self._check_file(one)
-            elif not one.is_symlink() and not one.is_dir():
+            elif str(one) == "-" or (one.exists() and not one.is_dir()):
                 self._check_stream(one)
 
     def _check_file(self, path: Path) -> None:
@@ -260,6 +260,25 @@ class Corpus:
         default = _PLAIN_STANDARD_INPUT if str(source.path) == "-" else Path(source.stem).name
         identifier = default if self._text_id is None else self._text_id
         return Document(identifier, body=clean_text("\n".join(lines)))
+
+
+def _begin(items: Iterator[Document | Deletion]) -> Iterator[Document | Deletion]:
+    """The same items, of which the first is read now, before any file is.
+
+    What looks like something else raises now, what cannot be read in its turn.
+    """
+    try:
+        first = list(islice(items, 1))
+    except WrongKindError:
+        raise
+    except InputError as error:
+        return _raising(error)
+    return chain(first, items)
+
+
+def _raising(error: InputError) -> Iterator[Document | Deletion]:
+    yield from ()
+    raise error
 
 
 def _name(path: Path) -> str:

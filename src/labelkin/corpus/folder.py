@@ -22,7 +22,7 @@ from labelkin.corpus.annif import (
 )
 from labelkin.corpus.compression import without_suffix
 from labelkin.corpus.document import Document
-from labelkin.corpus.foreign import LFS_POINTER
+from labelkin.corpus.foreign import LFS_POINTER, VOCABULARY
 from labelkin.corpus.formats import (
     FORMATS,
     TEXT_KEY,
@@ -156,6 +156,8 @@ def _nothing_to_read(folder: Path, listing: Listing) -> str:
         kinds = ", ".join(f"{n:,} {kind}" for kind, n in listing.not_asked_for.most_common(5))
         return f"{name}: no file is left by --glob and --ignore; the folder holds {kinds}"
     advice = "corpus files are described in docs/formats.md; --format reads files as one format"
+    if {VOCABULARY, LIST_OF_SUBJECTS} & {*listing.left_out}:
+        advice = f"a vocabulary is given to `labelkin init --vocab`; {advice}"
     if TEXT_WITHOUT_SUBJECTS in listing.left_out:
         advice = (
             "put the subjects beside each text as NAME.key or NAME.tsv, "

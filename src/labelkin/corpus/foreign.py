@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 PDF, OFFICE = "PDF", "office document"
+VOCABULARY = "vocabulary"
 LFS_POINTER = "Git LFS pointer"
 _LFS_START = b"version https://git-lfs.github.com/spec/v1"
 _ARCHIVES = {

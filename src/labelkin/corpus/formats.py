@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 from labelkin.corpus.compression import without_suffix
 from labelkin.corpus.document import Deletion, Document
-from labelkin.corpus.foreign import is_vocabulary, is_vocabulary_header
+from labelkin.corpus.foreign import VOCABULARY, is_vocabulary, is_vocabulary_header
 from labelkin.corpus.intake import Intake
 from labelkin.corpus.record import BODY_KEYS, TITLE_KEYS
 from labelkin.corpus.source import Source
@@ -52,6 +52,7 @@ FORMATS = {
 }
 
 TEXT_KEY = re.compile('"({})"\\s*:'.format("|".join((*TITLE_KEYS, *BODY_KEYS))).encode())
+_NEARLY_ALL = 0.9
 _ANNIF_KEYS = re.compile(rb'"(document_id|subjects)"\s*:')
 _BIOASQ_START = re.compile(rb'(\{\s*"(articles|documents)"\s*:\s*\[|\[\s*[{\]])')
 _PUBMED_ROOT = re.compile(rb"<(PubmedArticleSet|MedlineCitationSet|DeleteCitation)\b")
@@ -75,7 +76,7 @@ def recognise(source: Source, *, force: bool = False) -> Format:
         raise WrongKindError(
             f"{source.name}: looks like a vocabulary, not like a corpus; give it to "
             "`labelkin init --vocab`; --force reads it anyway",
-            "vocabulary",
+            VOCABULARY,
         )
     if _BIOASQ_START.match(head):
         return FORMATS["bioasq"]
@@ -91,7 +92,7 @@ def recognise(source: Source, *, force: bool = False) -> Format:
                 f"{source.name}: looks like a vocabulary, not like a corpus: its columns are "
                 f"{', '.join(cells)[:100]}; give it to `labelkin init --vocab`; "
                 "--force reads it anyway",
-                "vocabulary",
+                VOCABULARY,
             )
         return FORMATS["annif-tsv"]
     if _is_header(first_line, ",") or _is_header(first_line, ";"):
@@ -117,9 +118,16 @@ def extension_of(name: str) -> str:
 
 
 def has_subjects(head: bytes) -> bool:
-    """Whether a line has URIs or names in angle brackets after a tab, as Annif's TSV has."""
-    after_tabs = (line.partition(b"\t")[2] for line in head.splitlines())
-    return any(b"<" in rest or b"://" in rest for rest in after_tabs)
+    """Whether this is Annif's TSV rather than a text in which there happens to be a tab.
+
+    A line has URIs or names in angle brackets after a tab, or nearly all of several lines have
+    a tab.
+    """
+    after_tabs = [line.partition(b"\t")[1:] for line in head.splitlines() if line.strip()]
+    if any(b"<" in rest or b"://" in rest for _, rest in after_tabs):
+        return True
+    with_tab = sum(bool(tab) for tab, _ in after_tabs)
+    return len(after_tabs) > 1 and with_tab >= _NEARLY_ALL * len(after_tabs)
 
 
 def has_text_column(head: bytes, delimiters: str = "\t,;") -> bool:

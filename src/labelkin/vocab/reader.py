@@ -94,7 +94,7 @@ def _read(
             raise WrongKindError(
                 f"{path}: looks like a corpus ({kind}), not like a vocabulary; `labelkin add` "
                 "takes it, and a vocabulary is MeSH descriptor XML, SKOS or a table of ids and "
-                "names; --force reads it anyway",
+                "names; `init --force` reads it anyway",
                 "corpus",
             )
         return _concepts(source, format or _recognise(source), report, language)
