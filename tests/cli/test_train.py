@@ -38,7 +38,7 @@ def test_train_and_use(run: Run, demo: str) -> None:
             "eval", demo, "held.jsonl", "--method", "label-ae", "--measures", "MiF", "--json"
         ).stdout
     )
-    assert list(values) == ["MiF"]
+    assert list(values) == ["MiF", "intervals"]
 
     methods = [part for name in ("knn", "mix", "mix-ranked") for part in ("--method", name)]
     compared = run("eval", demo, "held.jsonl", *methods, "--measures", "MiF,P@5", "--json")
