@@ -203,7 +203,7 @@ def test_the_best_epoch_has_the_best_score():
 
 @pytest.mark.parametrize(
     ("sets", "message"),
-    [([], "0 documents"), ([[1]], "1 documents"), ([[], [1], []], "1 documents")],
+    [([], "0 documents"), ([[1]], "1 document "), ([[], [1], []], "1 document ")],
 )
 def test_too_few_training_documents(sets, message):
     with pytest.raises(TrainingError, match=message):

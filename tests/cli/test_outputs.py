@@ -103,6 +103,7 @@ def test_nothing_is_written_over_an_input(
     ("output", "problem"),
     [
         ("no/such/folder/o.jsonl", "there is no folder no/such/folder; create it first"),
+        ("dangling.jsonl", "/nowhere; create it first"),
         ("x", "a folder; name a file in it"),
         ("c.jsonl/o.jsonl", "there is no folder c.jsonl"),
         ("/dev/stdin", "the standard input"),
@@ -117,6 +118,7 @@ def test_what_cannot_be_written_is_refused_before_the_work(
     problem: str,
 ) -> None:
     (tmp_path / "x").mkdir()
+    (tmp_path / "dangling.jsonl").symlink_to("nowhere/o.jsonl")
     refused(run, verb, output, problem)
     assert content(tmp_path) == files
 

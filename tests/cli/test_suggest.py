@@ -101,7 +101,7 @@ def test_annotating_evaluating_and_tuning_without_documents(run: Run, empty: str
     assert run("annotate", empty, "d.jsonl", "-o", "out.jsonl", *LEXICAL).exit_code == 0
     assert json.loads(Path("out.jsonl").read_text())["suggestions"][0]["id"] == label
     values = run("eval", empty, "d.jsonl", *LEXICAL, "--measures", "R@1", "--json").stdout
-    assert json.loads(values) == {"R@1": 1.0}
+    assert json.loads(values)["R@1"] == 1.0
     assert run("tune", empty, "d.jsonl", *LEXICAL, "--write").exit_code == 0
     trials = json.loads(run("tune", empty, "d.jsonl", *LEXICAL, "--json").stdout)
     written = tomllib.loads((Path(empty) / "labelkin.toml").read_text())["lexical"]

@@ -38,12 +38,12 @@ def test_train_and_use(run: Run, demo: str) -> None:
             "eval", demo, "held.jsonl", "--method", "label-ae", "--measures", "MiF", "--json"
         ).stdout
     )
-    assert list(values) == ["MiF"]
+    assert list(values) == ["MiF", "intervals"]
 
     methods = [part for name in ("knn", "mix", "mix-ranked") for part in ("--method", name)]
     compared = run("eval", demo, "held.jsonl", *methods, "--measures", "MiF,P@5", "--json")
     content = json.loads(compared.stdout)
-    assert list(content) == ["knn", "mix", "mix-ranked", "compared_with", "p"]
+    assert list(content) == ["knn", "mix", "mix-ranked", "compared_with", "p", "intervals"]
     assert set(content["p"]) == {"mix", "mix-ranked"}
     assert 0 < content["p"]["mix"]["MiF"] <= 1
     table = run("eval", demo, "held.jsonl", *methods, "--measures", "MiF,P@5").stdout

@@ -157,7 +157,7 @@ def test_without_documents_nothing_is_written(tmp_path: Path) -> None:
 def test_an_output_that_cannot_be_written_is_refused_first(tmp_path: Path) -> None:
     for output, message in (
         (tmp_path, "a folder"),
-        (tmp_path / "no" / "o.jsonl", "no such folder"),
+        (tmp_path / "no" / "o.jsonl", "there is no folder"),
         (tmp_path / "o.xlsx", r"'\.xlsx'; use \.jsonl, .* with --to \(jsonl, csv, ann"),
         (tmp_path / "o.npz.gz", "compressed already"),
     ):

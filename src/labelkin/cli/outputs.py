@@ -51,7 +51,8 @@ def check_output(output: Path, inputs: Iterable[Path] = (), *, folder: bool = Fa
     if output.is_dir():
         raise InputError(f"{output}: a folder; name a file in it")
     if not place.parent.is_dir():
-        raise InputError(f"{output}: there is no folder {output.parent}; create it first")
+        missing = place.parent if output.parent.is_dir() else output.parent
+        raise InputError(f"{output}: there is no folder {missing}; create it first")
     if output.exists() and not os.access(output, os.W_OK):
         raise InputError(f"{output}: the file cannot be written to; name another one")
     is_replaced = not output.exists() or output.is_file()

@@ -122,8 +122,9 @@ def choose_held_out(
     if within is not None:
         count = min(count, int(np.count_nonzero(keys[rows] <= np.uint64(within.bound))))
     if count < LEAST_DOCUMENTS and given < LEAST_DOCUMENTS:
+        many = counted(len(rows), "document with labels is", "documents with labels are")
         raise TrainingError(
-            f"{counted(len(rows), 'document')} with labels: too few to train a reranker on; "
+            f"{many} too few to train a reranker on; "
             f"it needs at least {LEAST_DOCUMENTS * LARGEST_SHARE}"
         )
     bound = int(keys[rows[count - 1]]) if count else 0
