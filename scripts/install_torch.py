@@ -22,6 +22,8 @@ CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 # Seconds: for one connection, and for everything that happens before the download.
 CONNECTION = 4
 PATIENCE = 8
+# Seconds without a byte after which a download is given up.
+STALLED = 20
 
 
 def main(constraints: Path) -> int:
@@ -33,7 +35,8 @@ def main(constraints: Path) -> int:
     if index:
         if found := offered(wanted, index):
             say(f"Downloading torch {found} from {index}: about 200 MB as a CPU build")
-            if pip("install", "--quiet", "--no-deps", "--index-url", index, f"torch=={found}") == 0:
+            options = ("--quiet", "--no-deps", "--retries", "0", "--timeout", str(STALLED))
+            if pip("install", *options, "--index-url", index, f"torch=={found}") == 0:
                 return 0
         say(f"No torch {wanted} from {index}")
     say(

@@ -85,6 +85,14 @@ def test_inferred_headings_name_their_sources_in_the_language() -> None:
     assert block[2].startswith("  0.50  1990  (25%) A long title")
 
 
+def test_a_heading_that_is_not_named_says_so() -> None:
+    signals = (SignalWeight("similar documents", 2.0), SignalWeight("named in the text", -1.0))
+    block = lines(replace(HUMANS, named=(), signals=signals), 100)
+    assert block[1].endswith("similar documents +2.0; against it: not named in the text -1.0")
+    named = lines(replace(HUMANS, signals=signals), 100)
+    assert named[1].endswith("similar documents +2.0; against it: named in the text -1.0")
+
+
 def test_names_only() -> None:
     block = lines(replace(HUMANS, carriers=(), neighbours=0))
     assert len(block) == 2

@@ -77,7 +77,7 @@ def _cut_start(text: str, width: int) -> str:
 
 def _reasons(suggestion: Suggestion, language: str) -> Iterator[str]:
     """How many neighbours carry the heading, and the strongest signals."""
-    from labelkin.scoring.suggestion import BASE
+    from labelkin.scoring.suggestion import BASE, NAMED
 
     if suggestion.inferred_from and not suggestion.votes:
         names = (_one_line(one.name(language)) for one in suggestion.inferred_from)
@@ -90,7 +90,8 @@ def _reasons(suggestion: Suggestion, language: str) -> Iterator[str]:
     for one in [one for one in strong if one.weight > 0][:_SIGNALS]:
         yield f"{one.name} {one.weight:+.1f}"
     for one in [one for one in strong if one.weight < 0][-1:]:
-        yield f"against it: {one.name} {one.weight:+.1f}"
+        missing = "" if suggestion.named or one.name != NAMED else "not "
+        yield f"against it: {missing}{one.name} {one.weight:+.1f}"
 
 
 def _packed(parts: Iterator[str], width: int) -> Iterator[str]:
