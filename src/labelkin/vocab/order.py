@@ -10,6 +10,8 @@ from labelkin.vocab.concept import Concept
 from labelkin.vocab.names import name_key
 
 _NUMBER = re.compile(r"(\d+)")
+# Python refuses to read numbers of thousands of digits.
+_MOST_DIGITS = 18
 
 # Texts and numbers in turn; a text and a number are never compared.
 Key = tuple[tuple[str, int], ...]
@@ -36,7 +38,7 @@ def natural(text: str) -> Key:
         if not unicodedata.combining(letter)
     )
     parts = _NUMBER.split(plain)
-    numbers = [*(int(part) for part in parts[1::2]), 0]
+    numbers = [*(int(part[:_MOST_DIGITS]) for part in parts[1::2]), 0]
     return tuple(zip(parts[::2], numbers, strict=True))
 
 
