@@ -139,11 +139,42 @@ def test_the_words_that_name(tmp_path: Path, vocabulary: Vocabulary) -> None:
         named = search.matches([Document("q", "Oats and rye", text, language="en")]).namings(0)
     assert [(n.words, n.place, n.count, n.nested) for n in named[0]] == [
         ("Bread", "body", 2, False),
-        ("Bread", "body", 2, True),
+        ("BREAD", "body", 2, True),
     ]
     assert [(n.words, n.count) for n in named[1]] == [("RYE-BREAD", 1), ("rye bread", 1)]
     assert [n.reason for n in named[2]] == [
         "named in the title: 'Oats'",
-        "named in the text: 'Oats'",
+        "named in the text: 'oats'",
     ]
-    assert named[0][1].reason == "within a longer name in the text: 'Bread'"
+    assert named[0][1].reason == "within a longer name in the text: 'BREAD'"
+
+
+@pytest.mark.parametrize(
+    ("title", "body", "expected"),
+    [
+        ("On bread", "", ("On ", "bread", "")),
+        ("", "No cake.  Much\nbread, and wine. No tea.", ("", "bread", ", and wine.")),
+        ("", "No cake. We like rye-bread! No tea.", ("We like rye-", "bread", "!")),
+        ("", "It cost approx. 3 p. a loaf. Bread", ("", "Bread", "")),
+        ("", "米。bread。茶", ("", "bread", "。")),
+        ("", "x " * 300 + "bread" + " y" * 300, ("x " * 100, "bread", " y" * 100)),
+    ],
+)
+def test_namings_come_with_their_sentence(
+    tmp_path: Path, title: str, body: str, expected: tuple[str, str, str]
+) -> None:
+    vocabulary = Vocabulary([Concept("b", {"en": "Bread"})])
+    with Indexer.create(tmp_path / "c", vocabulary) as indexer:
+        document = Document("d", title, body, language="en")
+        ((naming, *_),) = MentionSearch(indexer.collection).matches([document]).namings(0).values()
+        assert (naming.before, naming.words, naming.after) == expected
+
+
+def test_the_sentence_is_that_of_the_first_time_outside_longer_names(tmp_path: Path) -> None:
+    concepts = [Concept("b", {"en": "Bread"}), Concept("r", {"en": "Rye Bread"})]
+    with Indexer.create(tmp_path / "c", Vocabulary(concepts)) as indexer:
+        document = Document("d", "", "Rye bread here. Our bread there. Bread again.", language="en")
+        namings = MentionSearch(indexer.collection).matches([document]).namings(0)
+        outside, inside = namings[0]
+        assert (outside.before, outside.words, outside.count) == ("Our ", "bread", 2)
+        assert (inside.before, inside.words, inside.nested) == ("Rye ", "bread", True)

@@ -300,3 +300,23 @@ def test_views_are_made_once_per_snapshot(collection: Collection) -> None:
     assert made == [1]
     assert views.used() == ["view"]
     assert views.has("view")
+
+
+@pytest.mark.parametrize(
+    ("document", "title", "year"),
+    [
+        (Document("a", "A title", "Text", metadata={"year": 1987}), "A title", 1987),
+        (Document("a", "", "Some\n text", metadata={"year": "1987 Jul-Aug"}), "Some text", 1987),
+        (Document("a", " ", "x" * 900, metadata={"year": None}), "x" * 200, None),
+        (Document("a", "", "", {"notes": "In a field"}, metadata={"year": 87}), "In a field", None),
+        (Document("a", "", "", {}, metadata={"year": [1987], "x": {"year": 1}}), "", None),
+        (Document("a", "T", metadata={"note": 'the "year" 1987'}), "T", None),
+        (Document("a", "T", metadata={"year": True}), "T", None),
+    ],
+)
+def test_titles_and_years(
+    indexer: Indexer, document: Document, title: str, year: int | None
+) -> None:
+    indexer.add([document])
+    row = indexer.collection.rows_of(["a"])["a"]
+    assert indexer.collection.titles_of([row]) == {row: ("a", title, year)}

@@ -114,6 +114,8 @@ class Writer:
             if manner is not Manner.ABSENT
         }
         leading = [mentions[heading.id] for heading in first]
+        if any(" and " in one.phrase for one in leading):
+            leading = leading[:1]
         title = self._title(leading, [one for one in mentions.values() if one.category == "G"])
         again = [
             one for one in mentions.values() if one not in leading or self._chance(_REPEAT_TITLE)
@@ -147,8 +149,6 @@ class Writer:
 
     def _title(self, leading: Sequence[Mention], places: Sequence[Mention]) -> str:
         phrases = [one.phrase for one in leading] or ["an ordinary year"]
-        if any(" and " in phrase for phrase in phrases):
-            phrases = phrases[:1]
         phrase = listed(phrases)
         named = [one for one in places if one.manner is not Manner.WORDS]
         if named and self._chance(_PLACE_IN_TITLE):
