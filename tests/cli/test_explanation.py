@@ -69,6 +69,11 @@ def test_no_line_is_wider_than_the_terminal(width: int, title: str) -> None:
         assert line == line.rstrip()
 
 
+def test_a_terminal_that_is_too_narrow_still_shows_the_heading() -> None:
+    assert lines(HUMANS, 5)[0] == "Horses  0.88"
+    assert lines(HUMANS, 5) == lines(HUMANS, 20)
+
+
 def test_votes_only() -> None:
     block = lines(replace(HUMANS, carriers=CARRIERS[:2], neighbours=20, named=()))
     assert block[1] == "  2 of 20 nearest documents"

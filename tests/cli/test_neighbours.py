@@ -34,7 +34,7 @@ def test_a_text_on_the_line(run: Run, demo: str) -> None:
     result = run("neighbours", demo, "--title", "Late blight in wheat", "-k", 3)
     assert result.exit_code == 0
     assert "distance" in result.stdout
-    assert "wheat" in result.stdout
+    assert "blight" in result.stdout
     assert result.stdout.count("demo-0") == 3
 
 

@@ -187,13 +187,13 @@ def test_a_database_restored_from_a_backup(tmp_path: Path) -> None:
         indexer.build()
     shutil.copy(folder / "documents.sqlite", tmp_path / "backup")
     with Indexer.open(folder) as indexer:
-        indexer.add([text("lost", "quixotic windmill", "X")])
+        indexer.add([text("lost", "quixotic zeppelin", "X")])
         indexer.build()
     shutil.copy(tmp_path / "backup", folder / "documents.sqlite")
     with Indexer.open(folder) as indexer:
         indexer.add([text("other", "harpsichord", "X")])
         found = indexer.neighbour_arrays(
-            [text("q", "quixotic windmill"), text("r", "harpsichord")], 3
+            [text("q", "quixotic zeppelin"), text("r", "harpsichord")], 3
         )
         assert ids(indexer, found, 0) == []
         assert ids(indexer, found, 1) == ["other"]

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from labelkin.scoring.suggestion import Carrier, Naming, Suggestion
 
+# A narrower terminal breaks lines.
+_NARROWEST = 20
 _CARRIERS = 3
 _NAMINGS = 2
 _SIGNALS = 2
@@ -20,11 +22,12 @@ _ELLIPSIS = "…"
 
 
 def explained(suggestion: Suggestion, language: str, width: int) -> Iterator[str]:
-    """The lines about one heading, none wider than `width` cells.
+    """The lines about one heading, none wider than `width` cells (20 at least).
 
     Heading, score and band; the strongest signals; the words that name it, in
     their sentence; the nearest documents that carry it.
     """
+    width = max(width, _NARROWEST)
     score = "  ".join(filter(None, (f"{suggestion.score:.2f}", suggestion.band)))
     name = _one_line(suggestion.concept.name(language))
     yield f"{cut(name, width - len(score) - 2)}  {score}"

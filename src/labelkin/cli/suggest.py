@@ -145,7 +145,7 @@ def _print_explained(heading: str, shown: list[Suggestion], language: str) -> No
 
     width = Console().width
     if heading:
-        typer.echo(f"{cut(heading, width)}\n")
+        typer.echo(f"{cut(' '.join(heading.split()), width)}\n")
     for suggestion in shown:
         for line in explained(suggestion, language, width):
             typer.echo(line)
