@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "labelkin"
 # These belong to everyone: they import nothing of labelkin but one another.
-FOUNDATION = ("_version", "atomic", "closing", "exceptions", "memo", "registry")
+FOUNDATION = ("_version", "atomic", "checksums", "closing", "exceptions", "memo", "registry")
 
 
 def declared() -> dict[str, set[str]]:

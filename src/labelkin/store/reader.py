@@ -107,6 +107,14 @@ class Reader(ABC):
         entries = self._query("SELECT token FROM changes WHERE generation = ?", (generation,))
         return bool(entries) and str(entries[0][0]) == token
 
+    def entry(self, generation: int) -> Generation:
+        """An earlier state, which the change log knows."""
+        (entry,) = self._query(
+            "SELECT generation, next_row, next_column, token FROM changes WHERE generation = ?",
+            (generation,),
+        )
+        return Generation(*entry)
+
     def is_outdated(self, generation: int, token: str) -> bool:  # noqa: ARG002 - see Snapshot
         """Whether the collection has reached this generation since the reader's own."""
         return False

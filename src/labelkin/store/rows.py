@@ -36,6 +36,11 @@ def document_values(document: Document, columns: Columns, unresolved: dict[str, 
     return (*values, _checksum(values))
 
 
+def document_checksum(values: Values) -> bytes:
+    """The checksum that belongs to the values of DOCUMENT_COLUMNS."""
+    return _checksum(values)
+
+
 def document_from_values(values: Values, vocabulary: Vocabulary) -> Document:
     """The document in DOCUMENT_COLUMNS, with its labels as ids and their names."""
     identifier, title, body, fields, language, metadata, labels, unresolved = values
