@@ -14,6 +14,7 @@ SOURCE = ROOT / "src" / "labelkin"
 FOUNDATION = (
     "_version",
     "atomic",
+    "checksums",
     "closing",
     "exceptions",
     "memo",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from labelkin.evaluate import Evaluation, Measure
     from labelkin.evaluate.comparison import Comparison
     from labelkin.evaluate.sweep import Trial
+    from labelkin.integrity import CheckReport
     from labelkin.rerank.fitting import RerankReport
     from labelkin.rerank.settings import RerankTrainingSettings
     from labelkin.store.held_out import HeldOut
@@ -199,9 +200,23 @@ class Indexer(Closing):
 
     def info(self) -> CollectionInfo:
         """Counts over documents, labels, languages and files."""
+        from labelkin.inspection import model_states
+
         info = collection_info(self.collection)
         indexes = [*indexed_kinds(self.collection), *indexed_encoders(self.collection)]
-        return replace(info, indexes=indexes)
+        states = model_states(self.snapshot())
+        return replace(
+            info,
+            indexes=indexes,
+            models=[state.name for state in states if state.is_usable],
+            model_states=[{**asdict(state), "is_outdated": state.is_outdated} for state in states],
+        )
+
+    def check(self) -> CheckReport:
+        """Verify every file of the collection, as `labelkin check` does."""
+        from labelkin.integrity import check_collection
+
+        return check_collection(self.collection.path)
 
     def build(
         self,
@@ -300,6 +315,14 @@ class Indexer(Closing):
             queries.neighbours(k)
         return queries
 
+    def _check_representation(
+        self, settings: Sequence[Settings], representation: str | None
+    ) -> None:
+        """Refuse a representation that a method cannot use before an index is built for it."""
+        for one in settings:
+            name = representation or self.config.representation.name
+            one.implementation.check_representation(self.runtime.models, name)
+
     def _unsearched(
         self,
         documents: Sequence[Document],
@@ -355,6 +378,7 @@ class Indexer(Closing):
     ) -> Answer:
         """As `suggest`, with the generation that the suggestions come from."""
         chosen = settings or Settings.from_config(self.config)
+        self._check_representation([chosen], representation)
 
         def work() -> Answer:
             queries = self.queries(documents, chosen.k, representation=representation)
@@ -381,6 +405,7 @@ class Indexer(Closing):
         Headings that the method does not rank at all are left out.
         """
         chosen = settings or Settings.from_config(self.config)
+        self._check_representation([chosen], representation)
 
         def work() -> list[Suggestion]:
             queries = self.queries([document], chosen.k, representation=representation)
@@ -408,6 +433,7 @@ class Indexer(Closing):
     ) -> Ranking:
         """As `suggest`, for many documents: columns and scores only, without the evidence."""
         chosen = settings or Settings.from_config(self.config)
+        self._check_representation([chosen], representation)
 
         def work() -> Ranking:
             queries = self.queries(documents, chosen.k, representation=representation)
@@ -580,6 +606,7 @@ class Indexer(Closing):
         from labelkin.evaluate.gold import gold_evaluation
 
         k = max((one.k for one in settings), default=0)
+        self._check_representation(settings, representation)
 
         def work() -> list[Evaluation]:
             queries = self.queries(documents, k, representation=representation, without_copies=True)
@@ -616,6 +643,7 @@ class Indexer(Closing):
         from labelkin.evaluate.tuning import tune
 
         settings = Settings.from_config(self.config, method)
+        self._check_representation([settings], representation)
 
         def work() -> list[Trial]:
             queries = self._unsearched(

@@ -168,6 +168,7 @@ class Runtime(Closing):
         snapshot = views.snapshot
         return (
             snapshot.config is not self.collection.config
+            or snapshot.segment_damages != self.collection.segments.damages
             or snapshot.generation() != self.collection.generation()
         )
 

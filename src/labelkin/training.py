@@ -356,6 +356,8 @@ def train_label_ae(
         # Other keys than those of the reranker's held-out documents.
         keys=row_keys(snapshot, -1 - settings.seed, label_sets.rows),
     )
+    generation = snapshot.generation()
+    data = replace(data, state={"generation": generation.number, "token": generation.token})
     vocabulary = snapshot.vocabulary
     if origin is not None:
         origin.check(data, vocabulary)

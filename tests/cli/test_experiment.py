@@ -9,6 +9,7 @@ from typer.testing import Result
 
 from labelkin.corpus import write_corpus
 from labelkin.demo import demo_documents
+from labelkin.experiments.grid import read_grid, shipped_grids
 
 Run = Callable[..., Result]
 
@@ -77,7 +78,6 @@ def test_run_and_report(run: Run, grid: str) -> None:
     ("arguments", "message"),
     [
         (("run", "papers"), "no grid 'papers'"),
-        (("run", "paper", "--data", "nowhere"), "--data"),
         (("report", "two.toml", "--data", "."), "15 of 15 stages"),
         (("run", "two.toml", "--data", ".", "--quick"), "no [quick]"),
     ],
@@ -88,3 +88,25 @@ def test_errors_are_one_line(run: Run, grid: str, arguments: tuple[str, ...], me
     assert message in done.stderr
     assert done.stderr.startswith("error: ")
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("verb", ["run", "report"])
+def test_missing_data_is_listed_with_its_origin(run: Run, verb: str) -> None:
+    done = run("experiment", verb, "paper")
+    assert done.exit_code == 1
+    *files, error = done.stderr.strip().splitlines()
+    assert len(files) == 5
+    for line in files:
+        assert line.startswith("../shared/data/mesh")
+    assert "docs/reproduce-medline.md" in files[0]
+    assert "PubMed's baseline" in files[1]
+    assert error.startswith("error: ../shared/data: 5 of the experiment's files are not there")
+    assert "--data" in error
+    assert list(Path().iterdir()) == []
+
+
+@pytest.mark.parametrize("name", shipped_grids())
+def test_every_file_of_a_shipped_grid_has_an_origin(name: str) -> None:
+    grid = read_grid(name)
+    files = {grid.collection.vocabulary, *grid.collection.documents, *grid.splits.values()}
+    assert files <= {*grid.origins}

@@ -4,8 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from labelkin.exceptions import InputError
-from labelkin.experiments.sources import Source, data_files, file_checksum
+from labelkin.experiments.sources import (
+    MissingDataError,
+    Source,
+    check_data_files,
+    data_files,
+    file_checksum,
+)
 
 
 def ids(data: Path, size: int, seed: int = 0) -> list[str]:
@@ -26,8 +31,14 @@ def test_smaller_samples_are_subsets_of_larger_ones(data: Path) -> None:
 
 
 def test_files_and_their_checksums(data: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="--data"):
-        data_files(data, ["none.jsonl"])
+    with pytest.raises(MissingDataError, match="--data") as caught:
+        check_data_files(data, ["dev.jsonl", "none.jsonl", "no.tsv"], {"no.tsv": "from a shelf"})
+    assert caught.value.lines == (
+        f"{data / 'none.jsonl'}: a file of your own grid",
+        f"{data / 'no.tsv'}: from a shelf",
+    )
+    check_data_files(data, ["dev.jsonl"], {})
+    assert data_files(data, ["dev.jsonl"]) == (data / "dev.jsonl",)
     copy = tmp_path / "copy"
     copy.write_bytes((data / "dev.jsonl").read_bytes())
     assert file_checksum(copy) == file_checksum(data / "dev.jsonl")

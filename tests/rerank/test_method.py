@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from labelkin.exceptions import ModelMismatchError
 from labelkin.rerank.method import Rerank, _candidates
 from labelkin.rerank.model import RerankModel
 from labelkin.scoring.settings import Settings
+from labelkin.store.config import update_config
 
 from .rerank_data import QUICK, made
 
@@ -168,3 +170,47 @@ def test_prediction_needs_no_training_libraries(trained):
     )
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 0
+
+
+def test_another_representation_is_refused_before_it_is_indexed(own, fresh):
+    settings = Settings.from_config(own.config, "rerank")
+    calls = (
+        lambda name: own.suggest(fresh[:2], settings=settings, representation=name),
+        lambda name: own.evaluate(fresh[:2], settings=settings, representation=name),
+        lambda name: own.labels(fresh[:2], settings, name),
+        lambda name: own.explain(fresh[0], [], settings=settings, representation=name),
+    )
+    for call in calls:
+        for name in ("lsa", "stems,lsa", "lemmas"):
+            with pytest.raises(ModelMismatchError, match="by stems, not by") as caught:
+                call(name)
+            assert "--representation stems" in str(caught.value)
+            assert f"--only rerank --representation {name}" in str(caught.value)
+        call("stems")
+    update_config(own.collection.path / "labelkin.toml", {"representation": {"name": "lsa"}})
+    with pytest.raises(ModelMismatchError, match="by stems, not by lsa"):
+        own.suggest(fresh[:2], settings=settings)
+    folders = list((own.collection.path / "indexes").glob("vectors-*"))
+    assert folders == []
+
+
+def test_other_settings_of_the_search_are_warned_about_once(own, fresh, caplog):
+    settings = Settings.from_config(own.config, "rerank")
+    own.suggest(fresh[:2], settings=settings)
+    assert not caplog.records
+    update_config(own.collection.path / "labelkin.toml", {"neighbours": {"max_query_terms": 9}})
+    for _ in range(2):
+        own.suggest(fresh[:2], settings=settings)
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert "max_query_terms: 0, now 9" in line
+    assert "labelkin train" in line
+
+
+def test_a_model_without_a_recorded_representation_is_used(own, fresh):
+    path = own.collection.path / "models" / "rerank" / "model.json"
+    content = json.loads(path.read_text())
+    del content["checksum"], content["neighbours"]
+    path.write_text(json.dumps(content))
+    settings = Settings.from_config(own.config, "rerank")
+    assert own.suggest(fresh[:2], settings=settings)
+    assert "rerank" in own.info().models

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from labelkin.exceptions import (
     VocabularyError,
 )
 from labelkin.indexer import Indexer
+from labelkin.store.config import Config, update_config
 from labelkin.store.database import Database
 from labelkin.vocab import Vocabulary
 
@@ -386,8 +388,16 @@ def test_unusable_folders(tmp_path: Path, indexer: Indexer) -> None:
         Indexer.open(other)
     headless = copy("headless")
     (headless / "documents.sqlite").unlink()
-    with pytest.raises(CollectionDamagedError, match="is missing"):
+    with pytest.raises(CollectionDamagedError, match=r"documents.sqlite: missing; .* backup"):
         Indexer.open(headless)
+    (headless / "documents.sqlite").touch()
+    with pytest.raises(CollectionDamagedError, match=r"documents.sqlite: empty; .* backup"):
+        Indexer.open(headless)
+    foreign = copy("foreign")
+    with closing(sqlite3.connect(foreign / "documents.sqlite")) as connection:
+        connection.execute("DROP TABLE changes")
+    with pytest.raises(CollectionDamagedError, match="not the database of a collection"):
+        Indexer.open(foreign).snapshot()
     corrupt = copy("corrupt")
     (corrupt / "documents.sqlite").write_bytes(b"not a database at all" * 100)
     with pytest.raises(CollectionDamagedError, match="not a database"):
@@ -461,3 +471,42 @@ def test_names_in_a_language(indexer: Indexer) -> None:
         False,
         False,
     ]
+
+
+@pytest.mark.parametrize("content", [None, "", "}", "[]", '{"format": "else"}', "\0" * 200])
+def test_a_lost_manifest_says_how_to_recover(
+    content: str | None, tmp_path: Path, indexer: Indexer
+) -> None:
+    indexer.close()
+    manifest = tmp_path / "c" / "manifest.json"
+    manifest.unlink()
+    if content is not None:
+        manifest.write_text(content)
+    for start in (Indexer.open, Indexer.open_or_create):
+        with pytest.raises(CollectionDamagedError) as caught:
+            start(tmp_path / "c")
+        message = str(caught.value)
+        assert f"labelkin check {tmp_path / 'c'} --repair" in message
+        assert "init" not in message
+        assert "\n" not in message
+
+
+def test_without_settings_the_defaults_are_used(
+    tmp_path: Path, indexer: Indexer, caplog: pytest.LogCaptureFixture
+) -> None:
+    indexer.close()
+    (tmp_path / "c" / "labelkin.toml").unlink()
+    caplog.set_level("INFO", "labelkin")
+    with Indexer.open(tmp_path / "c") as opened:
+        assert opened.config == Config()
+        (line,) = [record.getMessage() for record in caplog.records]
+        assert "labelkin.toml: missing; using the defaults" in line
+        update_config(tmp_path / "c" / "labelkin.toml", {"neighbours": {"k": 7}})
+        assert opened.config.neighbours.k == 7
+
+
+def test_settings_that_vanish_stay_in_use(tmp_path: Path, indexer: Indexer) -> None:
+    update_config(tmp_path / "c" / "labelkin.toml", {"neighbours": {"k": 7}})
+    assert indexer.config.neighbours.k == 7
+    (tmp_path / "c" / "labelkin.toml").unlink()
+    assert indexer.config.neighbours.k == 7

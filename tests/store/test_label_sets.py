@@ -87,7 +87,11 @@ def test_damaged_segments_are_left_out_with_a_warning(
     path = next(tmp_path.glob("*.columns.npy"))
     path.write_bytes(path.read_bytes()[:-8])
     assert folder.load(EVERYTHING) == []
-    assert "reading label sets from the database" in caplog.messages[0]
+    assert path.name in caplog.messages[0]
+    assert "rebuilding the label segments" in caplog.messages[0]
+    # Reported once, and not mapped again.
+    assert folder.load(EVERYTHING) == []
+    assert len(caplog.messages) == 1
 
 
 def test_leftovers_of_a_crash_are_deleted(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ checkpoint/
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any
 from torch import Tensor
 
 from labelkin.atomic import atomic_file, atomic_text
+from labelkin.checksums import BlockChecksums, read_sealed, sealed
 from labelkin.exceptions import TrainingError
 from labelkin.store.folder import empty_folder
 
@@ -66,6 +66,7 @@ class CheckpointFolder:
         self.folder = folder
         self._fingerprint = fingerprint
         self._best = ""
+        self._checksums: dict[str, BlockChecksums] = {}
 
     def exists(self) -> bool:
         """Whether there is a state to resume from."""
@@ -79,10 +80,11 @@ class CheckpointFolder:
             "mark": self._fingerprint,
             "state": name,
             "best": self._best,
+            "checksums": {one: self._checksums[one].to_json() for one in (name, self._best) if one},
             **asdict(position),
         }
         with atomic_text(self.folder / _NAME) as file:
-            json.dump(content, file)
+            file.write(sealed(content))
         self._remove_except({_NAME, name, self._best})
 
     def save_best(self, position: Position, weights: Mapping[str, Tensor]) -> None:
@@ -98,13 +100,19 @@ class CheckpointFolder:
 
         path = self.folder / _NAME
         try:
-            content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            content = read_sealed(path)
             fingerprint, name = content.pop("mark"), content.pop("state")
             self._best = content.pop("best")
             if fingerprint != self._fingerprint:
                 raise TrainingError(
                     f"{path}: started with other settings or documents; train without --resume"
                 )
+            checksums: dict[str, Any] = content.pop("checksums", {})
+            self._checksums = {
+                one: BlockChecksums.from_json(value) for one, value in checksums.items()
+            }
+            for one, recorded in self._checksums.items():
+                recorded.verify(self.folder / one)
             return Position(**content), load_file(self.folder / name)
         except FileNotFoundError as error:
             raise TrainingError(
@@ -140,6 +148,7 @@ class CheckpointFolder:
         ready = {key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()}
         with atomic_file(self.folder / name) as file:
             save_file(ready, file.name)
+            self._checksums[name] = BlockChecksums.of_file(Path(file.name))
 
     def _remove_except(self, names: set[str]) -> None:
         for path in self.folder.iterdir():

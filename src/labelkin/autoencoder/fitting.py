@@ -180,5 +180,6 @@ def _statistics(data: TrainingData) -> dict[str, Any]:
         "label_occurrences": int(data.frequencies.sum()),
         "labels_seen_once": int(np.count_nonzero(data.frequencies == 1)),
         "left_out": data.left_out,
+        "state": data.state,
         "documents_with_neighbours": 0 if data.neighbours is None else len(data.neighbours.rows),
     }

@@ -9,11 +9,11 @@ replaced atomically after them; leftovers of a crash are overwritten.
 
 from __future__ import annotations
 
-import json
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,15 @@ import numpy.typing as npt
 from labelkin.atomic import atomic_text
 from labelkin.autoencoder.columns import LabelColumns
 from labelkin.autoencoder.model import LabelModel
+from labelkin.checksums import (
+    SMALL,
+    BlockChecksums,
+    ChecksumError,
+    ChecksumWriter,
+    MappedFile,
+    read_sealed,
+    sealed,
+)
 from labelkin.exceptions import (
     CollectionBusyError,
     CollectionFullError,
@@ -30,6 +39,7 @@ from labelkin.exceptions import (
 from labelkin.store.derived import (
     BuildProgress,
     DerivedStore,
+    SnapshotDamagedError,
     SnapshotOutdatedError,
     StoreDamagedError,
     StoreState,
@@ -48,6 +58,26 @@ _WORTH_WRITING = 256
 Halves = npt.NDArray[np.float16]
 
 
+def verify_latents(folder: Path, reader: Reader) -> bool:
+    """Raise StoreDamagedError if stored vectors are damaged; whether checksums are recorded."""
+    description = folder / "latents.json"
+    try:
+        content = read_sealed(description)
+        path = folder / f"latents-{content['model']}.f16"
+        recorded = content.get("checksums")
+        if recorded is not None:
+            BlockChecksums.from_json(recorded).verify(path)
+        elif content["rows"] and path.stat().st_size % content["rows"]:
+            raise StoreDamagedError(f"{path}: not as long as {description.name} says")
+        if not reader.knows(content["generation"], content["token"]):
+            raise StoreDamagedError(f"{description}: of a state that the database does not have")
+    except ChecksumError as error:
+        raise StoreDamagedError(str(error)) from error
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StoreDamagedError(f"{description}: {error}") from error
+    return recorded is not None
+
+
 class Latents:
     """Latent vectors by row, for one state of a collection."""
 
@@ -56,8 +86,10 @@ class Latents:
         stored: Halves,
         rest: Halves,
         corrected: tuple[npt.NDArray[np.int64], Halves] | None = None,
+        verify: Callable[[npt.NDArray[np.int64]], None] | None = None,
     ) -> None:
         self._stored = stored
+        self._verify = verify
         self._rest = rest
         self._corrected = corrected
 
@@ -75,6 +107,8 @@ class Latents:
         flat = rows.ravel()
         vectors = np.empty((len(flat), self._rest.shape[1]), dtype=np.float32)
         is_stored = flat < len(self._stored)
+        if self._verify is not None:
+            self._verify(flat[is_stored])
         vectors[is_stored] = self._stored[flat[is_stored]]
         vectors[~is_stored] = self._rest[flat[~is_stored] - len(self._stored)]
         if self._corrected is not None:
@@ -97,6 +131,7 @@ class LatentStore(DerivedStore):
         self._description = model.folder / "latents.json"
         self._vectors = model.folder / f"latents-{model.checksum}.f16"
         self._stored = self._nothing()
+        self._file: MappedFile | None = None
         self._latest: tuple[StoreState, Latents] | None = None
 
     def at(self, reader: Reader) -> Latents:
@@ -108,12 +143,13 @@ class LatentStore(DerivedStore):
         with self.lock:
             label_sets = reader.label_sets()
             try:
+                self.check_sound()
                 self.state = self.read_state(reader)
                 self._check_history(reader)
             except SnapshotOutdatedError:
                 return self._at_earlier(reader)
             except StoreDamagedError as error:
-                logger.warning("%s; encoding all documents again", error)
+                self.report_damage(str(error), logging.WARNING)
                 self.start_over()
             if label_sets.rows - len(self._stored) >= _WORTH_WRITING and not reader.read_only:
                 try:
@@ -123,7 +159,8 @@ class LatentStore(DerivedStore):
             first = len(self._stored)
             known = self._encoded_before(reader, first)
             new = self._encoded(label_sets, first + len(known), label_sets.rows)
-            latents = Latents(self._stored, np.concatenate((known, new)) if len(new) else known)
+            rest = np.concatenate((known, new)) if len(new) else known
+            latents = Latents(self._stored, rest, verify=self._verifier())
             self._latest = (StoreState.of(reader.generation()), latents)
             return latents
 
@@ -140,7 +177,23 @@ class LatentStore(DerivedStore):
         if len(removed):
             vectors = self._model.encode(self.columns.matrix(label_sets, removed))
             corrected = (removed, vectors.astype(np.float16))
-        return Latents(stored, self._encoded(label_sets, len(stored), label_sets.rows), corrected)
+        rest = self._encoded(label_sets, len(stored), label_sets.rows)
+        return Latents(stored, rest, corrected, self._verifier())
+
+    def _verifier(self) -> Callable[[npt.NDArray[np.int64]], None] | None:
+        """Verifies the vectors of rows that are about to be read."""
+        file = self._file
+        if file is None:
+            return None
+
+        def verify(rows: npt.NDArray[np.int64]) -> None:
+            try:
+                file.verify_items(0, self._size, rows)
+            except ChecksumError as error:
+                self.report_damage(str(error))
+                raise SnapshotDamagedError(f"{error}; try again") from error
+
+        return verify
 
     def _encoded_before(self, reader: Reader, first: int) -> Halves:
         """The vectors from row `first` on that an earlier state has encoded in memory."""
@@ -153,32 +206,45 @@ class LatentStore(DerivedStore):
 
     def read_state(self, reader: Reader) -> StoreState:  # noqa: ARG002
         """What the description says; nothing if it belongs to another model."""
-        self._stored = self._nothing()
+        self._stored, before = self._nothing(), self._file
         try:
-            content = json.loads(self._description.read_text(encoding="utf-8"))
+            content = read_sealed(self._description)
             if content["model"] != self._model.checksum or not content["rows"]:
                 return StoreState()
             shape = (content["rows"], self._model.latent)
-            self._stored = np.memmap(self._vectors, dtype=np.float16, mode="r", shape=shape)
+            recorded = content.get("checksums")
+            checksums = None if recorded is None else BlockChecksums.from_json(recorded)
+            size = content["rows"] * self._size
+            if before is None or not before.is_current(checksums, size):
+                file = MappedFile(self._vectors, checksums, size)
+                if len(file.bytes) <= SMALL:
+                    file.verify(0, len(file.bytes))
+                self._file = before = file
+            self._stored = before.bytes.view(np.float16).reshape(shape)
             return StoreState(content["generation"], content["token"], content["rows"])
         except FileNotFoundError:
             return StoreState()
+        except ChecksumError as error:
+            raise StoreDamagedError(str(error)) from error
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise StoreDamagedError(f"{self._description}: {error}") from error
 
     def apply(self, reader: Reader, progress: BuildProgress | None) -> int:  # noqa: ARG002
         """Append the vectors of the rows that are missing."""
         label_sets, generation = reader.label_sets(), reader.generation()
-        first, end = len(self._stored), label_sets.rows
-        size = self._model.latent * np.dtype(np.float16).itemsize
+        first, end, size = len(self._stored), label_sets.rows, self._size
         # Start a new file if nothing is reused: other processes may have the old one mapped.
         if first == 0:
             self._vectors.unlink(missing_ok=True)
+        before = self._file.checksums if first and self._file is not None else None
+        if first and before is None:
+            before = BlockChecksums.of_file(self._vectors, first * size)
         with self._vectors.open("r+b" if first else "wb") as file:
             file.seek(first * size)
+            writer = ChecksumWriter(file, before)
             for start in range(first, end, _CHUNK):
                 vectors = self._encoded(label_sets, start, min(start + _CHUNK, end))
-                file.write(vectors.tobytes())
+                writer.write(vectors.tobytes())
             file.flush()
             os.fsync(file.fileno())
         description: dict[str, Any] = {
@@ -186,9 +252,10 @@ class LatentStore(DerivedStore):
             "rows": end,
             "generation": generation.number,
             "token": generation.token,
+            "checksums": writer.checksums().to_json(),
         }
         with atomic_text(self._description) as text:
-            json.dump(description, text)
+            text.write(sealed(description))
         for path in self._vectors.parent.glob("latents-*.f16"):
             if path != self._vectors:
                 path.unlink(missing_ok=True)
@@ -202,6 +269,7 @@ class LatentStore(DerivedStore):
     def start_over(self) -> None:
         """Forget all vectors; `apply` writes a new file."""
         self._stored = self._nothing()
+        self._file = None
         self.state = StoreState()
 
     @contextmanager
@@ -221,6 +289,11 @@ class LatentStore(DerivedStore):
             rows = np.arange(first + part.start, first + part.stop)
             vectors[part] = self._model.encode(self.columns.matrix(label_sets, rows))
         return vectors
+
+    @property
+    def _size(self) -> int:
+        """The bytes of a vector."""
+        return self._model.latent * np.dtype(np.float16).itemsize
 
     def _nothing(self) -> Halves:
         return np.empty((0, self._model.latent), dtype=np.float16)

@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,12 +26,24 @@ import numpy.typing as npt
 
 from labelkin.atomic import atomic_file, atomic_text
 from labelkin.autoencoder.architecture import Architecture
+from labelkin.checksums import (
+    SMALL,
+    BlockChecksums,
+    ChecksumError,
+    ChecksumWriter,
+    MappedFile,
+    read_sealed,
+    sealed,
+)
 from labelkin.exceptions import ConfigError, ModelDamagedError, ModelNotFoundError, ModelTooNewError
 from labelkin.memo import Memo
+from labelkin.store.background import verify_later
 from labelkin.store.models import DESCRIPTION
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
+
+logger = logging.getLogger(__name__)
 
 MODEL_NAME = "label-ae"
 FORMAT_VERSION = 1
@@ -106,15 +120,38 @@ def save_model(folder: Path, info: ModelInfo, tensors: Tensors, card: str) -> No
     content = save({name: _stored(name, tensor) for name, tensor in tensors.items()})
     weights = f"weights-{hashlib.blake2b(content, digest_size=8).hexdigest()}.safetensors"
     with atomic_file(folder / weights) as file:
-        file.write(content)
-    description = {"format_version": FORMAT_VERSION, "weights": weights, **info.to_json()}
+        writer = ChecksumWriter(file)
+        writer.write(content)
+    description = {
+        "format_version": FORMAT_VERSION,
+        "weights": weights,
+        "checksums": writer.checksums().to_json(),
+        **info.to_json(),
+    }
     with atomic_text(folder / "README.md") as text:
         text.write(card)
     with atomic_text(folder / DESCRIPTION) as text:
-        json.dump(description, text, ensure_ascii=False, indent=1)
+        text.write(sealed(description, indent=1))
     for path in folder.glob("weights-*.safetensors"):
         if path.name != weights:
             path.unlink(missing_ok=True)
+
+
+def verify_weights(path: Path) -> None:
+    """Raise ModelDamagedError if the content of the weights does not match their name."""
+    try:
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=8)).hexdigest()
+    except OSError as error:
+        raise ModelDamagedError(f"{path}: {error.strerror}; train the model again") from error
+    if digest != _checksum(path.name):
+        raise _damaged(path, ChecksumError(path))
+
+
+def _verify_unless_replaced(path: Path) -> None:
+    # A training may have replaced the model meanwhile; those who use the old one have it open.
+    if path.exists():
+        verify_weights(path)
 
 
 def _checksum(weights: str) -> str:
@@ -134,8 +171,12 @@ class LabelModel:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.info, self._weights = _described(folder)
+        self.info, self._weights, checksums = _described(folder)
+        #: Damage that was noticed; a damaged model is not used.
+        self.damage: str | None = None
         self._file: Any = self._open()
+        self._mapped = self._map(checksums)
+        self._header, self._data_start = self._read_header()
         self._inputs = self._input_table()
         self._layers_memo = Memo()
         #: Values that others derive from the model, kept as long as the model.
@@ -168,6 +209,7 @@ class LabelModel:
     def encode(self, label_sets: csr_matrix[Any]) -> Floats:
         """The latent vectors of label sets, given as a 0/1 matrix over the model's labels."""
         (scale, bias), *others = self._encoder()
+        self._check_sound()
         labels, places = np.unique(label_sets.indices, return_inverse=True)
         rows = self._input_rows(labels)
         few = type(label_sets)(
@@ -185,6 +227,7 @@ class LabelModel:
 
     def decode(self, latent: Floats, columns: npt.NDArray[np.int64] | None = None) -> Floats:
         """The logits of all labels, or of some columns, a line per latent vector."""
+        self._check_sound()
         *hidden, (weight, bias) = self._decoder_layers()
         values = latent.astype(np.float32, copy=False)
         for inner, shift in hidden:
@@ -197,6 +240,8 @@ class LabelModel:
 
     def tensors(self) -> dict[str, npt.NDArray[Any]]:
         """All weights as they are stored, to start another training from."""
+        self._check_sound()
+        verify_weights(self.folder / self._weights)
         self._layers(ENCODER)
         self._decoder_layers()
         return {name: _read(self._file, name) for name in self._file.keys()}  # noqa: SIM118
@@ -222,7 +267,7 @@ class LabelModel:
         try:
             return safe_open(str(path), framework="numpy")
         except (SafetensorError, OSError) as error:
-            raise ModelDamagedError(f"{path}: {error}; train the model again") from error
+            raise _damaged(path, error) from error
 
     def _decoder_layers(self) -> _Layers:
         return self._layers_memo.get("decoder", lambda: self._layers(DECODER))
@@ -237,53 +282,107 @@ class LabelModel:
         path = self.folder / self._weights
         first, *others = ENCODER
         try:
+            self._verify((first,), rows=True)
             scale, shift = _normalisation(self._file, first[1])
             bias = _read(self._file, f"{first[0]}.bias")
             shape = tuple(self._file.get_slice(f"{first[0]}.weight").get_shape())
-        except (SafetensorError, OSError, ValueError) as error:
-            raise self._damaged(path, error) from error
+        except (SafetensorError, OSError, ValueError, KeyError) as error:
+            raise self._found_damaged(error) from error
         if shape != self._shapes((first,))[0]:
             raise ModelDamagedError(f"{path}: not the weights of this model; train the model again")
         return [(scale, bias * scale + shift), *self._layers(tuple(others))]
 
     def _input_rows(self, labels: npt.NDArray[np.integer]) -> Floats:
         """The rows of the input table for some labels, read from the mapped file."""
+        start, _ = self._span("inputs.weight")
+        try:
+            self._mapped.verify_items(start, self._inputs.itemsize * self._inputs.shape[1], labels)
+        except ChecksumError as error:
+            raise self._found_damaged(error) from error
         return np.asarray(self._inputs[labels], dtype=np.float32)
 
-    def _input_table(self) -> npt.NDArray[np.float16]:
-        """The input table as it lies in the file, mapped into memory."""
+    def _map(self, checksums: BlockChecksums | None) -> MappedFile:
+        """The file in memory; what was written without checksums by block is verified whole."""
         path = self.folder / self._weights
         try:
-            with path.open("rb") as file:
-                length = int.from_bytes(file.read(8), "little")
-                header = json.loads(file.read(length))["inputs.weight"]
-            kinds = {"F16": np.float16, "F32": np.float32}
-            return np.memmap(
-                path,
-                kinds[header["dtype"]],
-                "r",
-                offset=8 + length + header["data_offsets"][0],
-                shape=tuple(header["shape"]),
-            )
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise self._damaged(path, error) from error
+            size = path.stat().st_size
+            if checksums is not None and checksums.size != size:
+                raise ChecksumError(path)
+            if checksums is None and size <= SMALL:
+                verify_weights(path)
+            elif checksums is None:
+                verify_later(partial(_verify_unless_replaced, path), self.report_damage)
+            return MappedFile(path, checksums, size)
+        except (OSError, ValueError) as error:
+            raise _damaged(path, error) from error
+
+    def _read_header(self) -> tuple[dict[str, Any], int]:
+        """What safetensors says of each tensor, and where the first one starts."""
+        path = self.folder / self._weights
+        try:
+            length = int.from_bytes(self._mapped.bytes[:8].tobytes(), "little")
+            self._mapped.verify(0, 8 + length)
+            return json.loads(self._mapped.bytes[8 : 8 + length].tobytes()), 8 + length
+        except (IndexError, ValueError) as error:
+            raise _damaged(path, error) from error
+
+    def _span(self, name: str) -> tuple[int, int]:
+        """Where the bytes of a tensor start and end in the file."""
+        start, end = self._header[name]["data_offsets"]
+        return self._data_start + start, self._data_start + end
+
+    def _input_table(self) -> npt.NDArray[Any]:
+        """The input table as it lies in the file, mapped into memory."""
+        try:
+            about = self._header["inputs.weight"]
+            kind = {"F16": np.float16, "F32": np.float32}[about["dtype"]]
+            start, end = self._span("inputs.weight")
+            table: npt.NDArray[Any] = np.frombuffer(self._mapped.bytes[start:end], dtype=kind)
+            return table.reshape(about["shape"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise _damaged(self.folder / self._weights, error) from error
+
+    def report_damage(self, reason: str) -> None:
+        """Log damage once; the model is not used any more."""
+        if self.damage is None:
+            self.damage = reason
+            logger.error("%s", reason)
+
+    def _check_sound(self) -> None:
+        if self.damage is not None:
+            raise ModelDamagedError(self.damage)
+
+    def _found_damaged(self, error: Exception) -> ModelDamagedError:
+        damaged = _damaged(self.folder / self._weights, error)
+        self.damage = self.damage or str(damaged)
+        return damaged
 
     def _layers(self, names: tuple[tuple[str, str | None], ...]) -> _Layers:
         from safetensors import SafetensorError
 
         path = self.folder / self._weights
         try:
+            self._verify(names)
             layers = [_folded(self._file, *pair) for pair in names]
-        except (SafetensorError, OSError, ValueError) as error:
-            raise self._damaged(path, error) from error
+        except (SafetensorError, OSError, ValueError, KeyError) as error:
+            raise self._found_damaged(error) from error
         shapes = [weight.shape for weight, _ in layers]
-        is_whole = all(np.isfinite(weight).all() for weight, _ in layers)
+        # What has a checksum is what was written.
+        is_whole = self._mapped.checksums is not None or all(
+            np.isfinite(weight).all() for weight, _ in layers
+        )
         if shapes != self._shapes(names) or not is_whole:
             raise ModelDamagedError(f"{path}: not the weights of this model; train the model again")
         return layers
 
-    def _damaged(self, path: Path, error: Exception) -> ModelDamagedError:
-        return ModelDamagedError(f"{path}: {error}; train the model again")
+    def _verify(self, names: tuple[tuple[str, str | None], ...], *, rows: bool = False) -> None:
+        """Verify all that layers are read from; with `rows`, without the weight of the first."""
+        (first, _), *_ = names
+        parts = {part for pair in names for part in pair if part is not None}
+        for name in self._header:
+            layer, _, kind = name.rpartition(".")
+            if layer in parts and not (rows and (layer, kind) == (first, "weight")):
+                self._mapped.verify(*self._span(name))
 
     def _shapes(self, names: tuple[tuple[str, str | None], ...]) -> list[tuple[int, ...]]:
         """The shapes that the weights of layers must have."""
@@ -347,16 +446,23 @@ def check_format(path: Path, version: int, newest: int) -> None:
         )
 
 
-def _described(folder: Path) -> tuple[ModelInfo, str]:
+def _damaged(path: Path, error: Exception) -> ModelDamagedError:
+    reason = str(error) if isinstance(error, ChecksumError) else f"{path}: {error}"
+    return ModelDamagedError(f"{reason}; train the model again")
+
+
+def _described(folder: Path) -> tuple[ModelInfo, str, BlockChecksums | None]:
     path = folder / DESCRIPTION
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = read_sealed(path)
         check_format(path, content["format_version"], FORMAT_VERSION)
         info, weights = ModelInfo.from_json(content), str(content["weights"])
+        recorded = content.get("checksums")
+        checksums = None if recorded is None else BlockChecksums.from_json(recorded)
     except FileNotFoundError as error:
         raise ModelNotFoundError(f"{folder}: no model; run `labelkin train` first") from error
     except (OSError, ValueError, KeyError, TypeError, ConfigError) as error:
-        raise ModelDamagedError(f"{path}: {error}; train the model again") from error
+        raise _damaged(path, error) from error
     if not (folder / weights).is_file():
         raise ModelDamagedError(f"{folder / weights}: missing; train the model again")
-    return info, weights
+    return info, weights, checksums

@@ -46,7 +46,7 @@ class TrainingData:
     """Label sets to train on, and some held out; labels are numbered as in the model.
 
     The most frequent label is number 0. `left_out` describes the documents that
-    are held out for a reranker.
+    are held out for a reranker, `state` the generation of the collection.
     """
 
     label_sets: LabelSets
@@ -56,6 +56,7 @@ class TrainingData:
     frequencies: Integers
     neighbours: TrainingNeighbours | None = None
     left_out: dict[str, Any] | None = None
+    state: dict[str, Any] | None = None
 
     @property
     def labels(self) -> int:

@@ -95,8 +95,14 @@ def _check_report(output: Path | None) -> None:
 def _plan(grid: str, quick: bool, work: Path, data: Path) -> Plan:
     from labelkin.experiments.grid import read_grid
     from labelkin.experiments.plan import Plan
+    from labelkin.experiments.sources import MissingDataError
 
-    return Plan(read_grid(grid, quick=quick), work, data)
+    try:
+        return Plan(read_grid(grid, quick=quick), work, data)
+    except MissingDataError as error:
+        for line in error.lines:
+            print_message(line)
+        raise
 
 
 def _written(plan: Plan, output: Path | None) -> Path:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from labelkin.cli.console import bytes_text, print_facts, print_json
+from labelkin.cli.console import bytes_text, counted, print_facts, print_json
 from labelkin.cli.options import CollectionPath, Json
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def print_info(summary: CollectionInfo) -> None:
         ("Labels per document", per_document if has_labels else ""),
         ("Label occurrences", _some(summary.label_occurrences)),
         ("Indexes", ", ".join(summary.indexes) or "none yet"),
-        ("Models", ", ".join(summary.models) or "none trained yet"),
+        *model_facts(summary),
         ("Disk", bytes_text(summary.disk_bytes)),
     ]
     print_facts((name, value) for name, value in facts if value)
@@ -55,3 +55,30 @@ def print_info(summary: CollectionInfo) -> None:
 
 def _some(count: int) -> str:
     return f"{count:,}" if count else ""
+
+
+def model_facts(summary: CollectionInfo) -> list[tuple[str, str]]:
+    """The models that can be used, what is wrong with the others, and which ones are outdated."""
+    if not summary.model_states:
+        return [("Models", "none trained yet")]
+    facts = [("Models", ", ".join(summary.models) or "none that can be used")]
+    for state in summary.model_states:
+        if not state["is_usable"]:
+            facts.append((f"  {state['name']}", f"cannot be used: {state['problem']}"))
+        elif changes := _changes(state):
+            advice = "; `labelkin train` may pay" if state["is_outdated"] else ""
+            facts.append((f"  {state['name']}", f"{changes} since it was trained{advice}"))
+    return facts
+
+
+def _changes(state: dict[str, Any]) -> str:
+    """What has changed since a model was trained; empty if nothing has."""
+    changes = []
+    for key, noun, verb in (
+        ("added", "document", "added"),
+        ("removed", "document", "removed"),
+        ("unknown_headings", "heading", "that it does not know"),
+    ):
+        if state[key]:
+            changes.append(f"{counted(state[key], noun)} {verb}")
+    return ", ".join(changes)

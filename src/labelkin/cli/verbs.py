@@ -23,6 +23,7 @@ _HOMES = {
     "add": ("add", "add"),
     "remove": ("remove", "remove"),
     "info": ("info", "info"),
+    "check": ("check", "check"),
     "build": ("build", "build"),
     "neighbours": ("neighbours", "neighbours"),
     "train": ("train", "train"),

@@ -147,13 +147,14 @@ class QuickPart(Section):
 
 
 class Grid(Section):
-    """One experiment."""
+    """One experiment; `origins` says of its files what they are and where they come from."""
 
     name: str = ""
     title: str
     seed: int = 0
     collection: CollectionPart
     splits: dict[str, str] = Field(min_length=1)
+    origins: dict[str, str] = Field(default={})
     split_documents: int = Field(default=0, ge=0)
     choose_on: str
     choose_by: str = "MiF"

@@ -19,7 +19,7 @@ from labelkin.experiments.preparation import (
     IndexStage,
     NeighbourStage,
 )
-from labelkin.experiments.sources import Source, data_files
+from labelkin.experiments.sources import Source, check_data_files, data_files
 from labelkin.experiments.stage import Stage
 from labelkin.represent.encoder import is_encoder
 from labelkin.represent.representation import kind_names
@@ -40,6 +40,8 @@ class Plan:
         self._fused: dict[tuple[int, str, str], FusedStage] = {}
         self._models: dict[tuple[int, str], ModelStage] = {}
         self._measures: dict[Group, MeasureStage] = {}
+        files = [grid.collection.vocabulary, *grid.collection.documents, *grid.splits.values()]
+        check_data_files(data, files, grid.origins)
         self._vocabulary = data_files(data, [grid.collection.vocabulary])[0]
         self._files = data_files(data, grid.collection.documents)
         self.splits = {

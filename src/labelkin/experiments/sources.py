@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,13 +42,33 @@ class Source:
         return hashlib.blake2b(f"{self.seed} {identifier}".encode(), digest_size=8).digest()
 
 
+class MissingDataError(InputError):
+    """Files of an experiment are missing; `lines` says of each what it is and where it is from."""
+
+    def __init__(self, folder: Path, lines: Sequence[str]) -> None:
+        self.lines = tuple(lines)
+        super().__init__(
+            f"{folder}: {len(lines)} of the experiment's files are not there; name the folder that "
+            "they are in with --data, or adapt a copy of the grid (a .toml file) to your own files"
+        )
+
+
+def check_data_files(folder: Path, names: Sequence[str], origins: Mapping[str, str]) -> None:
+    """Raise MissingDataError unless all files are in the data folder.
+
+    `origins` says where files come from, by name.
+    """
+    missing = [name for name in dict.fromkeys(names) if not (folder / name).is_file()]
+    if missing:
+        lines = [
+            f"{folder / name}: {origins.get(name, 'a file of your own grid')}" for name in missing
+        ]
+        raise MissingDataError(folder, lines)
+
+
 def data_files(folder: Path, names: Sequence[str]) -> tuple[Path, ...]:
-    """The paths of files in the data folder; raises InputError if one is missing."""
-    paths = tuple(folder / name for name in names)
-    for path in paths:
-        if not path.is_file():
-            raise InputError(f"{path}: no such file; name the data folder with --data")
-    return paths
+    """The paths of files in the data folder."""
+    return tuple(folder / name for name in names)
 
 
 def file_checksum(path: Path) -> str:

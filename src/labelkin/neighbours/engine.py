@@ -87,6 +87,14 @@ class TermEngine(Closing, ABC):
         an interrupted call continues with the rows that are missing.
         """
 
+    def unverified_bytes(self) -> int:
+        """The size of the files that `verify` has not read yet."""
+        return 0
+
+    def verify(self) -> None:
+        """Raise StoreDamagedError if a file is damaged; reads those that have not been read."""
+        return
+
     @abstractmethod
     def clear(self) -> None:
         """Delete everything."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from threading import Lock
@@ -67,6 +67,27 @@ class SearchContext(Closing):
                 self._pool = ThreadPoolExecutor(threads, thread_name_prefix="labelkin-search")
             # Submitted under the lock, so that `close` waits for it.
             return self._pool.map(work, items)
+
+
+def without_state(fingerprint: Any) -> Any:
+    """A fingerprint of neighbours without the collection and its generation."""
+    if isinstance(fingerprint, Mapping):
+        return {
+            key: without_state(value)
+            for key, value in fingerprint.items()
+            if key not in ("collection", "generation", "token")
+        }
+    if isinstance(fingerprint, list):
+        return [without_state(one) for one in fingerprint]
+    return fingerprint
+
+
+def representation_names(fingerprint: Mapping[str, Any]) -> str:
+    """The representation in a fingerprint, as `--representation` takes it."""
+    parts = fingerprint.get("representation", {})
+    if isinstance(parts, list):
+        return ",".join(representation_names(part) for part in parts)
+    return "+".join(parts)
 
 
 class NeighbourSearch(ABC):
@@ -147,6 +168,11 @@ class NeighbourSearch(ABC):
             "token": generation.token,
             **self._fingerprint(),
         }
+
+    def settings_fingerprint(self) -> dict[str, Any]:
+        """What neighbours depend on besides the documents: representation, versions, engine."""
+        fingerprint: dict[str, Any] = without_state(self._fingerprint())
+        return fingerprint
 
     @abstractmethod
     def _fingerprint(self) -> dict[str, Any]: ...

@@ -8,9 +8,12 @@ One field per kind of term, so that a representation is a choice of fields.
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import struct
 import tempfile
+import zlib
 from collections.abc import Collection as Container
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from labelkin.atomic import atomic_text
+from labelkin.checksums import ChecksumError, checksum, read_sealed, sealed
 from labelkin.exceptions import CollectionFullError, CollectionReadOnlyError
 from labelkin.neighbours.bm25 import FieldStatistics, idf, term_score
 from labelkin.neighbours.engine import (
@@ -53,6 +57,13 @@ _TIE = 1e-5
 _TIE_MARGIN = 8
 _CACHED_TERMS = 200_000
 
+_META_NAME = "meta.json"
+_SEGMENT_FILE = re.compile(r"[0-9a-f]{32}(\.\d+)?\.\w+")
+# The last bytes of tantivy's files: {"version": …, "crc": …}, its length, and this number.
+_MAGIC = 1337
+_LONGEST_FOOTER = 1 << 12
+_PIECE = 1 << 20
+
 _NO_SPACE = re.compile(r"os error 28|No space left")
 _NOT_ALLOWED = re.compile(r"os error (13|30)\b|Permission denied|Read-?only", re.IGNORECASE)
 
@@ -62,7 +73,8 @@ class Record:
     """The content of labelkin.json: fields with their versions, and what the index reflects.
 
     `pending` is set just before a commit: rows beyond `next_row` that the index
-    turns out to have belong to that generation.
+    turns out to have belong to that generation. `meta` is the checksum of
+    meta.json, None while it changes.
     """
 
     kinds: dict[str, str]
@@ -70,6 +82,7 @@ class Record:
     generation: int = 0
     token: str = ""
     pending: tuple[int, str] | None = None
+    meta: str | None = None
     format_version: int = FORMAT_VERSION
 
     @property
@@ -81,7 +94,7 @@ class Record:
 def read_record(folder: Path, kinds: Mapping[str, str]) -> Record:
     """The record of the index in `folder`; an empty one if it cannot be used."""
     try:
-        content = json.loads((folder / RECORD_NAME).read_text(encoding="utf-8"))
+        content = read_sealed(folder / RECORD_NAME)
         if content["format_version"] != FORMAT_VERSION:
             return Record(dict(kinds))
         if content["pending"] is not None:
@@ -102,6 +115,7 @@ class TantivyEngine(TermEngine):
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self._index: tantivy.Index | None = None
         self._record = Record(self._fields)
+        self._verified: set[tuple[str, int]] = set()
 
     def close(self) -> None:
         """Close the index; tantivy's files are closed with its last searcher."""
@@ -153,10 +167,51 @@ class TantivyEngine(TermEngine):
                 # Wait for merges before any search: the same history then gives the same scores.
                 writer.wait_merging_threads()
             index.reload()
+        meta = checksum((self._folder / _META_NAME).read_bytes())
+        self._write_record(replace(self._record, meta=meta))
+
+    def unverified_bytes(self) -> int:
+        """The files of segments that have not been verified; they never change."""
+        return sum(size for _, size in self._unverified())
+
+    def verify(self) -> None:
+        """Compare the files with tantivy's own checksums, and meta.json with the recorded one."""
+        self._verify_meta()
+        for path, size in self._unverified():
+            try:
+                _verify_footer(path)
+            except FileNotFoundError:
+                # Merged into another segment meanwhile.
+                continue
+            except (OSError, ValueError) as error:
+                raise StoreDamagedError(str(error)) from error
+            self._verified.add((path.name, size))
+
+    def _unverified(self) -> list[tuple[Path, int]]:
+        paths = [path for path in self._home.glob("*") if _SEGMENT_FILE.fullmatch(path.name)]
+        sized = [(path, path.stat().st_size) for path in paths if path.exists()]
+        return [(path, size) for path, size in sized if (path.name, size) not in self._verified]
+
+    def _verify_meta(self) -> None:
+        path = self._home / _META_NAME
+        before = None
+        # Another process may be writing: the record and meta.json change one after the other.
+        while (record := read_record(self._home, self._fields)) != before:
+            before = record
+            try:
+                is_same = record.meta in (None, checksum(path.read_bytes()))
+            except OSError:
+                return
+            if is_same:
+                return
+        raise StoreDamagedError(str(ChecksumError(path)))
 
     def clear(self) -> None:
         """Delete the files and begin with an empty index."""
-        if self._read_only and self._temporary is not None:
+        self._verified.clear()
+        if self._read_only:
+            if self._temporary is None:
+                self._temporary = _temporary_folder()
             self._folder = Path(tempfile.mkdtemp(dir=self._temporary.name))
         shutil.rmtree(self._folder, ignore_errors=True)
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -175,7 +230,7 @@ class TantivyEngine(TermEngine):
             return self._open_linked()
         self._folder.mkdir(parents=True, exist_ok=True)
         self._record = read_record(self._folder, self._fields)
-        if not (self._folder / "meta.json").exists():
+        if not (self._folder / _META_NAME).exists():
             # Opening creates an empty index, which must not be taken for what the record says.
             (self._folder / RECORD_NAME).unlink(missing_ok=True)
             self._record = Record(self._fields)
@@ -185,14 +240,12 @@ class TantivyEngine(TermEngine):
     def _open_linked(self) -> tantivy.Index:
         """The index through links in a temporary folder: tantivy wants to write lock files."""
         if self._temporary is None:
-            self._temporary = tempfile.TemporaryDirectory(
-                prefix="labelkin-", ignore_cleanup_errors=True
-            )
+            self._temporary = _temporary_folder()
         previous = self._folder
         for _ in range(_LINK_ATTEMPTS):
             self._folder = Path(tempfile.mkdtemp(dir=self._temporary.name))
             try:
-                if (self._home / "meta.json").exists():
+                if (self._home / _META_NAME).exists():
                     _link_files(self._home, self._folder)
                 self._record = read_record(self._folder, self._fields)
                 self._index = _open_index(self._folder, list(self._fields))
@@ -210,13 +263,14 @@ class TantivyEngine(TermEngine):
         return self._index
 
     def _commit(self, writer: tantivy.IndexWriter, state: StoreState) -> None:
-        self._write_record(replace(self._record, pending=(state.generation, state.token)))
+        pending = (state.generation, state.token)
+        self._write_record(replace(self._record, pending=pending, meta=None))
         writer.commit()
         self._write_record(Record(self._fields, state.next_row, state.generation, state.token))
 
     def _write_record(self, record: Record) -> None:
         with atomic_text(self._folder / RECORD_NAME) as file:
-            json.dump(asdict(record), file)
+            file.write(sealed(asdict(record)))
         self._record = record
 
 
@@ -354,6 +408,10 @@ def engine_errors_explained(folder: Path) -> Iterator[None]:
         raise StoreDamagedError(f"{folder}: {reason[:200]}") from error
 
 
+def _temporary_folder() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="labelkin-", ignore_cleanup_errors=True)
+
+
 def _open_index(folder: Path, fields: Sequence[str]) -> tantivy.Index:
     import tantivy
 
@@ -381,12 +439,35 @@ def _document(row: int, terms: Mapping[str, Sequence[str]]) -> tantivy.Document:
 
 def _link_files(home: Path, folder: Path) -> None:
     """Copy files that change, link the others; the record first: it must not claim too much."""
-    for name in (RECORD_NAME, "meta.json", ".managed.json"):
+    for name in (RECORD_NAME, _META_NAME, ".managed.json"):
         if (home / name).exists():
             shutil.copyfile(home / name, folder / name)
     for path in home.iterdir():
         if not (folder / path.name).exists() and path.suffix != ".lock":
             (folder / path.name).symlink_to(path.absolute())
+
+
+def _verify_footer(path: Path) -> None:
+    """Compare a file of tantivy with the CRC-32 in its footer; ChecksumError if they differ."""
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(size - 8, 0))
+        length, magic = struct.unpack("<II", file.read(8).rjust(8, b"\0"))
+        end = size - 8 - length
+        if magic != _MAGIC or length > _LONGEST_FOOTER or end < 0:
+            raise ChecksumError(path)
+        file.seek(end)
+        try:
+            recorded = json.loads(file.read(length))["crc"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise ChecksumError(path) from error
+        file.seek(0)
+        found = 0
+        while end and (piece := file.read(min(end, _PIECE))):
+            found = zlib.crc32(piece, found)
+            end -= len(piece)
+    if found != recorded:
+        raise ChecksumError(path)
 
 
 def _numbers(explanation: dict[str, Any]) -> dict[str, float]:

@@ -15,11 +15,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
+from labelkin.checksums import SMALL
 from labelkin.exceptions import CollectionError, MissingExtraError
 from labelkin.neighbours.engine import ENGINES, EngineSearcher, IndexedDocument, TermEngine
 from labelkin.neighbours.tantivy_engine import FORMAT_VERSION, Record, read_record
 from labelkin.represent.cache import TermCache
 from labelkin.represent.representation import KINDS, Representation, kind_names
+from labelkin.store.background import verify_later
 from labelkin.store.config import RepresentationSection
 from labelkin.store.database import WRITER_PATIENCE_SECONDS
 from labelkin.store.derived import (
@@ -56,6 +58,7 @@ class TermIndex(DerivedStore):
         self._own_versions = representation.versions()
         self._kinds = representation.kinds
         self._searcher: tuple[StoreState, EngineSearcher] | None = None
+        self._is_verifying = False
         if not reader.read_only:
             with folder_errors_explained(reader.path):
                 (reader.path / "indexes").mkdir(exist_ok=True)
@@ -110,16 +113,18 @@ class TermIndex(DerivedStore):
                 self._drop_other_indexes(reader.config.representation)
             return added
 
-    def repaired(self, reader: Reader, broken: EngineSearcher) -> EngineSearcher:
+    def repaired(self, reader: Reader, broken: EngineSearcher, reason: str) -> EngineSearcher:
         """A searcher after the index has been rebuilt, once for all threads that met the damage."""
         with self.lock:
             if self._searcher is None or self._searcher[1] is broken:
+                self.report_damage(reason, logging.WARNING)
                 self.rebuild(reader)
                 self._searcher = None
             return self.searcher(reader)
 
     def read_state(self, reader: Reader) -> StoreState:
         """The recorded state, corrected if a crash came between a commit and its record."""
+        self._verify()
         recorded = self._engine.state()
         state, pending = recorded.applied, recorded.pending
         if recorded.newest < state.next_row:
@@ -129,6 +134,24 @@ class TermIndex(DerivedStore):
                 raise SnapshotOutdatedError(f"{self.folder}: ahead of the snapshot; try again")
             raise StoreDamagedError(f"{self.folder}: holds documents that the database lacks")
         return replace(state, next_row=recorded.newest + 1)
+
+    def _verify(self) -> None:
+        """Verify what is new on disk: now if it is little, else in the background."""
+        if self._engine.unverified_bytes() <= SMALL:
+            self._engine.verify()
+        elif not self._is_verifying:
+            self._is_verifying = True
+            verify_later(self._verify_all, self.report_damage)
+
+    def _verify_all(self) -> None:
+        try:
+            self._engine.verify()
+        finally:
+            self._is_verifying = False
+
+    def verify(self) -> None:
+        """Raise StoreDamagedError if a file is damaged."""
+        self._engine.verify()
 
     def apply(self, reader: Reader, progress: BuildProgress | None) -> int:
         """Index the missing documents and remove those that are gone."""

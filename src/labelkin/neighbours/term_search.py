@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,8 +19,6 @@ from labelkin.represent.representation import Representation
 from labelkin.represent.texts import Texts
 from labelkin.store.derived import StoreDamagedError
 from labelkin.store.snapshot import Snapshot
-
-logger = logging.getLogger(__name__)
 
 # Queries that a thread takes at a time.
 _CHUNK = 16
@@ -77,10 +74,10 @@ class TermSearch(NeighbourSearch):
 
     def _search(self, texts: Texts, k: int) -> Neighbours:
         try:
+            self._index.check_sound()
             return self._nearest(texts, k, self._searcher)
         except StoreDamagedError as error:
-            logger.warning("%s; rebuilding the index", error)
-            self._searcher = self._index.repaired(self.snapshot, self._searcher)
+            self._searcher = self._index.repaired(self.snapshot, self._searcher, str(error))
             return self._nearest(texts, k, self._searcher)
 
     def _nearest(self, texts: Texts, k: int, searcher: EngineSearcher) -> Neighbours:

@@ -11,19 +11,29 @@ Leftovers of a crash are overwritten. Starting over uses new file names.
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
+from weakref import WeakMethod
 
 import numpy as np
 import numpy.typing as npt
 
 from labelkin.atomic import atomic_text
+from labelkin.checksums import (
+    SMALL,
+    BlockChecksums,
+    ChecksumError,
+    ChecksumWriter,
+    read_sealed,
+    sealed,
+)
 from labelkin.exceptions import CollectionDamagedError
+from labelkin.store.background import verify_later
 
 RECORD_NAME = "labelkin.json"
 VECTOR_TYPE = np.dtype("<f2")
@@ -45,33 +55,92 @@ class StoredVectors:
     vectors: npt.NDArray[np.float16]
     record: Mapping[str, Any] = field(default_factory=dict)
     name: str = ""
+    checksums: Mapping[Path, BlockChecksums] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.keys)
 
 
 class VectorFile:
-    """The vectors in one folder, for any number of readers and one writer at a time."""
+    """The vectors in one folder, for any number of readers and one writer at a time.
 
-    def __init__(self, folder: Path, key_type: npt.DTypeLike) -> None:
+    Small files are verified when they are read, others in the background;
+    `report` is called with the damage that is found there.
+    """
+
+    def __init__(
+        self, folder: Path, key_type: npt.DTypeLike, report: Callable[[str], None] | None = None
+    ) -> None:
         self.folder = folder
         self._key_type = np.dtype(key_type)
+        self._report = None if report is None else WeakMethod(report)
+        self._verified: dict[str, int] = {}
+        #: Why the vectors could not be read last time.
+        self.damage: str | None = None
+
+    def record(self) -> Mapping[str, Any]:
+        """The record of the writer alone; empty if it cannot be read."""
+        try:
+            record: Mapping[str, Any] = read_sealed(self.folder / RECORD_NAME)["note"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return {}
+        return record
 
     def read(self) -> StoredVectors:
-        """All vectors; none if they cannot be read."""
+        """All vectors; none if they cannot be read or are damaged."""
+        self.damage = None
         try:
-            content = json.loads((self.folder / RECORD_NAME).read_text(encoding="utf-8"))
+            content = read_sealed(self.folder / RECORD_NAME)
             if content["format_version"] != _FORMAT_VERSION:
                 return self._nothing()
             count, width = content["count"], content["width"]
             if not count:
                 return StoredVectors(*self._empty(width), content["note"])
             keys_path, vectors_path = self._paths(content["name"])
+            checksums = self._checksums(content)
+            for path, recorded in checksums.items():
+                self._verify(path, recorded)
             keys = np.memmap(keys_path, self._key_type, "r", shape=(count,))
             vectors = np.memmap(vectors_path, VECTOR_TYPE, "r", shape=(count, width))
-            return StoredVectors(keys, vectors, content["note"], content["name"])
-        except (OSError, ValueError, KeyError, TypeError):
+            return StoredVectors(keys, vectors, content["note"], content["name"], checksums)
+        except FileNotFoundError:
             return self._nothing()
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            place = "" if isinstance(error, ChecksumError) else f"{self.folder}: "
+            self.damage = f"{place}{error}"
+            return self._nothing()
+
+    def verify(self) -> bool:
+        """Raise ChecksumError if a file is damaged; whether checksums are recorded."""
+        content = read_sealed(self.folder / RECORD_NAME)
+        checksums = self._checksums(content) if content["count"] else {}
+        for path, recorded in checksums.items():
+            recorded.verify(path)
+        return bool(checksums) or not content["count"]
+
+    def _checksums(self, content: Mapping[str, Any]) -> dict[Path, BlockChecksums]:
+        recorded = content.get("checksums", ())
+        paths = self._paths(content["name"])
+        return {
+            path: BlockChecksums.from_json(one) for path, one in zip(paths, recorded, strict=False)
+        }
+
+    def _verify(self, path: Path, recorded: BlockChecksums) -> None:
+        """Verify what has not been verified before, now or in the background."""
+        before = self._verified.get(path.name, 0)
+        if recorded.size == before:
+            return
+        if path.stat().st_size < recorded.size:
+            raise ChecksumError(path)
+        report = None if self._report is None else self._report()
+        if recorded.size - before <= SMALL or report is None:
+            recorded.verify(path, before)
+        else:
+            verify_later(partial(recorded.verify, path, before), report)
+        self._verified = {
+            name: size for name, size in self._verified.items() if name[:8] == path.name[:8]
+        }
+        self._verified[path.name] = recorded.size
 
     def append(
         self,
@@ -94,6 +163,7 @@ class VectorFile:
         if not stored.name:
             self.clear()
         name = stored.name or secrets.token_hex(4)
+        checksums = []
         for path, array, kind in zip(
             self._paths(name),
             (keys, vectors),
@@ -101,21 +171,27 @@ class VectorFile:
             strict=True,
         ):
             each = kind.itemsize * (1 if array.ndim == 1 else width)
+            before = stored.checksums.get(path)
+            if before is None and len(stored):
+                before = BlockChecksums.of_file(path, len(stored) * each)
             with path.open("r+b" if path.exists() else "w+b") as file:
                 file.truncate(len(stored) * each)
                 file.seek(0, os.SEEK_END)
-                file.write(np.ascontiguousarray(array, dtype=kind).tobytes())
+                writer = ChecksumWriter(file, before)
+                writer.write(np.ascontiguousarray(array, dtype=kind).tobytes())
                 file.flush()
                 os.fsync(file.fileno())
+            checksums.append(writer.checksums().to_json())
         content = {
             "format_version": _FORMAT_VERSION,
             "name": name,
             "count": len(stored) + len(keys),
             "width": width,
             "note": dict(record),
+            "checksums": checksums,
         }
         with atomic_text(self.folder / RECORD_NAME) as text:
-            json.dump(content, text)
+            text.write(sealed(content))
         return self.read()
 
     def clear(self) -> None:

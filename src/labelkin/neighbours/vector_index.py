@@ -43,7 +43,7 @@ class VectorIndex(DerivedStore):
         super().__init__(reader.path / "indexes" / _folder_name(encoder))
         self._encoder = encoder
         self._read_only = reader.read_only
-        self._file = VectorFile(self.folder, np.int64)
+        self._file = VectorFile(self.folder, np.int64, self.report_damage)
         self.stored = self._empty()
 
     def close(self) -> None:
@@ -70,7 +70,9 @@ class VectorIndex(DerivedStore):
         self.stored = self._read()
         record = self.stored.record
         if not record and (self.folder / RECORD_NAME).exists():
-            raise StoreDamagedError(f"{self.folder}: the vectors cannot be read")
+            raise StoreDamagedError(
+                self._file.damage or f"{self.folder}: the vectors cannot be read"
+            )
         return StoreState(
             int(record.get("generation", 0)),
             str(record.get("token", "")),
@@ -163,7 +165,7 @@ class VectorIndex(DerivedStore):
     def _drop_other_versions(self) -> None:
         """Remove vectors of other versions of the encoder, unless a process is making them."""
         for other in self.folder.parent.glob(f"{_PREFIX}*"):
-            record = VectorFile(other, np.int64).read().record
+            record = VectorFile(other, np.int64).record()
             if other == self.folder or record.get("encoder") != self._encoder.name:
                 continue
             with FileLock(beside(other, "write")) as lock:
@@ -179,7 +181,10 @@ class VectorCache:
         self._encoder = encoder
         self._read_only = reader.read_only
         self._batch = reader.config.dense.batch_size
-        self._file = VectorFile(reader.path / "cache" / _folder_name(encoder), _CHECKSUM_TYPE)
+        self._is_damaged = False
+        self._file = VectorFile(
+            reader.path / "cache" / _folder_name(encoder), _CHECKSUM_TYPE, self.report_damage
+        )
 
     def vectors(self, documents: Sequence[Document], *, store: bool = False) -> Vectors:
         """A vector for each document; with `store`, new ones are written to the cache."""
@@ -201,8 +206,18 @@ class VectorCache:
             vectors.update(zip(part, encoded.astype(VECTOR_TYPE), strict=True))
         return np.stack([vectors[checksum] for checksum in checksums]).astype(np.float32)
 
+    def report_damage(self, reason: str) -> None:
+        """Log damage once; the cache is emptied when the next vectors are stored."""
+        if not self._is_damaged:
+            logger.error("%s; encoding the texts again", reason)
+        self._is_damaged = True
+
     def _cached(self, wanted: set[bytes]) -> dict[bytes, np.ndarray]:
         stored = self._file.read()
+        if self._file.damage is not None:
+            self.report_damage(self._file.damage)
+        if self._is_damaged:
+            return {}
         if stored.record.get("version") != self._encoder.version:
             return {}
         # The first half of a checksum is nearly unique, and fast to compare.
@@ -222,8 +237,9 @@ class VectorCache:
             logger.warning("%s: %s; vectors are not cached", self._file.folder, error)
 
     def _append(self, checksums: Sequence[bytes], vectors: Vectors) -> None:
-        if self._file.read().record.get("version") != self._encoder.version:
+        if self._file.record().get("version") != self._encoder.version or self._is_damaged:
             self._file.clear()
+            self._is_damaged = False
         known = self._cached(set(checksums))
         new = [place for place, checksum in enumerate(checksums) if checksum not in known]
         if new:
@@ -234,7 +250,7 @@ class VectorCache:
 def indexed_encoders(reader: Reader) -> list[str]:
     """Names of the encoders whose vectors are stored."""
     folders = (reader.path / "indexes").glob(f"{_PREFIX}*")
-    records = [VectorFile(folder, np.int64).read().record for folder in folders]
+    records = [VectorFile(folder, np.int64).record() for folder in folders]
     return sorted(str(record["encoder"]) for record in records if record)
 
 

@@ -14,6 +14,7 @@ from labelkin.neighbours.vector_index import VectorCache, VectorIndex
 from labelkin.neighbours.vector_searcher import VectorSearcher
 from labelkin.represent.encoder import Encoder, Vectors
 from labelkin.represent.texts import Texts
+from labelkin.store.derived import SnapshotDamagedError
 from labelkin.store.reader import Reader
 from labelkin.store.snapshot import Snapshot
 
@@ -62,6 +63,7 @@ class VectorSearch(NeighbourSearch):
     def __init__(self, snapshot: Snapshot, context: SearchContext, state: VectorState) -> None:
         super().__init__(snapshot, context)
         self._encoder = state.encoder
+        self._index = state.index
         self._cache = state.cache
         self._vectors, self._searcher = state.at(snapshot)
 
@@ -88,6 +90,9 @@ class VectorSearch(NeighbourSearch):
         return self.search(texts, k)
 
     def _search(self, texts: Texts, k: int) -> Neighbours:
+        if self._index.damage is not None:
+            # Found in the background, after this search was made.
+            raise SnapshotDamagedError(f"{self._index.damage}; try again")
         vectors: Vectors = texts.once(
             ("vectors", self._encoder.name),
             lambda: self._cache.vectors(texts.prepared, store=texts.store_terms),

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelkin.atomic import atomic_file
+from labelkin.checksums import TrailedFile, verify_trailer
 from labelkin.exceptions import MissingExtraError
 from labelkin.represent.encoder import Vectors, normalised
 from labelkin.store.config import DenseSection
@@ -124,7 +125,10 @@ class VectorSearcher:
         faiss = load_faiss()
         try:
             with atomic_file(self._path) as file:
-                faiss.write_index(self._index, faiss.PyCallbackIOWriter(file.write))
+                signed = TrailedFile(file)
+                faiss.write_index(self._index, faiss.PyCallbackIOWriter(signed.write))
+                # faiss does not read beyond its own end.
+                signed.finish()
         except (OSError, RuntimeError) as error:
             logger.warning("%s: %s; the index is not saved", self._path, error)
         self._is_saved = True
@@ -226,8 +230,10 @@ class VectorSearcher:
         faiss = load_faiss()
         types = {"hnsw": faiss.IndexHNSWFlat, "ivf-sq8": faiss.IndexIVFScalarQuantizer}
         try:
+            verify_trailer(self._path)
             index = faiss.read_index(str(self._path))
-        except RuntimeError:
+        except (RuntimeError, OSError, ValueError) as error:
+            logger.warning("%s: %s; rebuilding it", self._path, error)
             return
         if not isinstance(index, faiss.IndexIDMap) or not isinstance(
             faiss.downcast_index(index.index), types[kind]

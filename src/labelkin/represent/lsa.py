@@ -103,6 +103,12 @@ class LsaModel:
         return model if model.fingerprint == note["fingerprint"] else None
 
 
+def lsa_rows(folder: Path) -> int | None:
+    """How many rows the model in `folder` was fitted to; None if it cannot be used."""
+    model = LsaModel.load(folder)
+    return None if model is None else int(model.about.get("rows", 0))
+
+
 class LsaEncoder:
     """Encodes texts with the LSA model of a collection; fits it if there is none."""
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import json
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +13,9 @@ import numpy.typing as npt
 
 from labelkin.autoencoder.model import LabelModel
 from labelkin.exceptions import ModelMismatchError
+from labelkin.neighbours.search import representation_names, without_state
+from labelkin.represent.encoder import is_encoder
+from labelkin.represent.representation import kind_names
 from labelkin.rerank.calibration import expected_f_counts
 from labelkin.rerank.features import Candidates, Evidence, find_candidates
 from labelkin.rerank.model import RERANK_NAME, RerankModel, reranker_info
@@ -28,6 +33,8 @@ from labelkin.scoring.suggestion import BASE, Band, SignalWeight, Suggestion
 from labelkin.store.derived import SnapshotOutdatedError
 from labelkin.store.models import Model, Models
 from labelkin.store.snapshot import Views
+
+logger = logging.getLogger(__name__)
 
 # Candidates with a lower score are not ranked at all.
 _FLOOR = 0.01
@@ -54,6 +61,17 @@ class Rerank(Method):
         """The trees need LightGBM."""
         check_lightgbm()
 
+    def check_representation(self, models: Models, representation: str) -> None:
+        """The trees were trained with neighbours by one representation."""
+        folder = models.folder / RERANK_NAME
+        trained = representation_names(models.get(RerankModel).info.neighbours)
+        if trained and _parts_of(trained) != _parts_of(representation):
+            raise ModelMismatchError(
+                f"{folder}: trained with neighbours by {trained}, not by {representation}; use "
+                f"--representation {trained}, or run `labelkin train "
+                f"{models.folder.parent} --only rerank --representation {representation}`"
+            )
+
     def depth(self, settings: Settings) -> int:  # noqa: ARG002
         """Always the same number: the trees were trained with it."""
         return RERANK_DEPTH
@@ -61,6 +79,7 @@ class Rerank(Method):
     def rank(self, queries: Queries, settings: Settings) -> Ranking:
         """All candidates above a low floor, best first."""
         model = _model(queries)
+        _check_neighbours(queries, model)
         label_order = queries.snapshot.label_order()
         parts = []
         for part in _parts(queries):
@@ -170,6 +189,48 @@ def _model(queries: Queries) -> RerankModel:
     if "autoencoder" in model.info.groups:
         queries.model(LabelModel)
     return model
+
+
+def _check_neighbours(queries: Queries, model: RerankModel) -> None:
+    """Refuse neighbours by another representation than in training; warn of other settings."""
+    trained = model.info.neighbours
+    given = _neighbour_settings(queries)
+    if not trained or not given or given == trained:
+        return
+    before, now = representation_names(trained), representation_names(given)
+    if _parts_of(before) != _parts_of(now):
+        raise ModelMismatchError(
+            f"{model.folder}: trained with neighbours by {before}, not by {now}; "
+            "search for the neighbours again, or train the reranker again"
+        )
+    if model.is_new(json.dumps(given, sort_keys=True)):
+        logger.warning(
+            "%s: trained with other settings of the search by %s (%s); "
+            "`labelkin train %s --only rerank` adapts it",
+            model.folder,
+            now,
+            _difference(trained, given),
+            queries.snapshot.path,
+        )
+
+
+def _parts_of(representation: str) -> list[set[str]]:
+    """The fused parts of a representation, each as a set of kinds or an encoder."""
+    parts = [part.strip() for part in representation.split(",")]
+    return [{part} if is_encoder(part) else kind_names(part) for part in parts]
+
+
+def _difference(trained: Mapping[str, Any], given: Mapping[str, Any]) -> str:
+    changed = (key for key in {**trained, **given} if trained.get(key) != given.get(key))
+    return "; ".join(f"{key}: {trained.get(key)!r}, now {given.get(key)!r}" for key in changed)
+
+
+def _neighbour_settings(queries: Queries) -> Mapping[str, Any]:
+    """What the neighbours are found with; empty if they were given without saying so."""
+    if queries.search is not None:
+        return queries.search.settings_fingerprint()
+    found: Mapping[str, Any] = without_state(queries.neighbours(RERANK_DEPTH).fingerprint)
+    return found
 
 
 def _checked(views: Views, model: RerankModel) -> bool:

@@ -17,11 +17,10 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 import re
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +29,7 @@ import numpy.typing as npt
 
 from labelkin.atomic import atomic_file, atomic_text
 from labelkin.autoencoder.model import check_format
+from labelkin.checksums import ChecksumError, read_sealed, sealed
 from labelkin.exceptions import (
     ModelDamagedError,
     ModelMismatchError,
@@ -65,13 +65,14 @@ class RerankParts:
 
 @dataclass(frozen=True)
 class RerankInfo:
-    """The content of `model.json`."""
+    """The content of `model.json`; `neighbours` is what they were found with in training."""
 
     groups: tuple[str, ...]
     calibration: Calibration
     training: Mapping[str, Any]
     versions: Mapping[str, str]
     state: Mapping[str, Any]
+    neighbours: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """As a JSON object."""
@@ -80,6 +81,7 @@ class RerankInfo:
             "training": dict(self.training),
             "versions": dict(self.versions),
             "state": dict(self.state),
+            "neighbours": dict(self.neighbours),
             "calibration": self.calibration.to_json(),
         }
 
@@ -92,6 +94,7 @@ class RerankInfo:
             training=content["training"],
             versions=content["versions"],
             state={name: content["state"][name] for name in ("generation", "token")},
+            neighbours=content.get("neighbours", {}),
         )
 
 
@@ -115,12 +118,8 @@ def save_reranker(folder: Path, info: RerankInfo, parts: RerankParts, card: str)
     with atomic_text(folder / "README.md") as text:
         text.write(card)
     with atomic_text(folder / DESCRIPTION) as text:
-        json.dump(
-            {"format_version": FORMAT_VERSION, "files": files, **info.to_json()},
-            text,
-            ensure_ascii=False,
-            indent=1,
-        )
+        description = {"format_version": FORMAT_VERSION, "files": files, **info.to_json()}
+        text.write(sealed(description, indent=1))
     for path in folder.iterdir():
         if _PART.fullmatch(path.name) and path.name not in files.values():
             path.unlink(missing_ok=True)
@@ -139,6 +138,7 @@ class RerankModel:
         self.knowledge = self._read_knowledge()
         self.ranker = Ranker(self._text("ranker"))
         self._widened = Memo(2)
+        self._used_with: set[str] = set()
         if self.ranker.names != feature_names(self.info.groups):
             raise ModelMismatchError(
                 f"{self.folder}: made by another version of labelkin, with other features; "
@@ -157,6 +157,12 @@ class RerankModel:
 
     def close(self) -> None:
         """Nothing to drop: all files were closed once they had been read."""
+
+    def is_new(self, settings: str) -> bool:
+        """Whether the model has not been used with these settings of the search before."""
+        is_new = settings not in self._used_with
+        self._used_with.add(settings)
+        return is_new
 
     def knowledge_for(self, width: int) -> Knowledge:
         """What the model knows, for a vocabulary that may have grown since."""
@@ -183,22 +189,37 @@ class RerankModel:
 
     def _verified(self, name: str) -> Path:
         """The path of a file whose content matches the checksum in its name."""
-        path = self.folder / self._files[name]
-        try:
-            with path.open("rb") as file:
-                checksum = hashlib.file_digest(file, _checksum).hexdigest()
-        except OSError as error:
-            raise ModelDamagedError(
-                f"{path}: {error.strerror}; train the reranker again"
-            ) from error
-        if path.stem != f"{_stem(name)}-{checksum}":
-            raise ModelDamagedError(f"{path}: its content has changed; train the reranker again")
-        return path
+        return _verified(self.folder / self._files[name], name)
+
+
+def verify_reranker(folder: Path) -> None:
+    """Raise ModelDamagedError if a file of the model is damaged or missing; needs no LightGBM."""
+    _, files = _described(folder)
+    for name, file in files.items():
+        _verified(folder / file, name)
+
+
+def check_files(folder: Path) -> None:
+    """Raise ModelDamagedError if a file of the model is missing."""
+    for file in _described(folder)[1].values():
+        if not (folder / file).is_file():
+            raise ModelDamagedError(f"{folder / file}: missing; train the reranker again")
 
 
 def reranker_info(folder: Path) -> RerankInfo:
     """The description of the model in `folder`, without reading the model."""
     return _described(folder)[0]
+
+
+def _verified(path: Path, name: str) -> Path:
+    try:
+        with path.open("rb") as file:
+            checksum = hashlib.file_digest(file, _checksum).hexdigest()
+    except OSError as error:
+        raise ModelDamagedError(f"{path}: {error.strerror}; train the reranker again") from error
+    if path.stem != f"{_stem(name)}-{checksum}":
+        raise ModelDamagedError(f"{ChecksumError(path)}; train the reranker again")
+    return path
 
 
 def _statistics_arrays(knowledge: Knowledge) -> dict[str, npt.NDArray[Any]]:
@@ -242,7 +263,7 @@ def _unpacked(path: Path) -> dict[str, npt.NDArray[Any]]:
 def _described(folder: Path) -> tuple[RerankInfo, dict[str, str]]:
     path = folder / DESCRIPTION
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = read_sealed(path)
         check_format(path, content["format_version"], FORMAT_VERSION)
         files = {name: str(file) for name, file in content["files"].items()}
         if missing := {*_FILES} - {*files}:
@@ -252,5 +273,7 @@ def _described(folder: Path) -> tuple[RerankInfo, dict[str, str]]:
         return RerankInfo.from_json(content), files
     except FileNotFoundError as error:
         raise ModelNotFoundError(f"{folder}: no reranker; run `labelkin train` first") from error
+    except ChecksumError as error:
+        raise ModelDamagedError(f"{error}; train the reranker again") from error
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ModelDamagedError(f"{path}: {error}; train the reranker again") from error

@@ -346,6 +346,7 @@ class RerankTrainer:
             },
             versions=software_versions("numpy", "lightgbm"),
             state={"generation": generation.number, "token": generation.token},
+            neighbours=self._search.settings_fingerprint(),
         )
         parts = RerankParts(ranker, knowledge, self.terms().words)
         return TrainedReranker(info, parts, held_out, calibration.scores(raw))

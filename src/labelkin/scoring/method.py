@@ -46,6 +46,13 @@ class Method(ABC):
         """Raise MissingExtraError if a library that the method needs is missing."""
         return
 
+    def check_representation(self, models: Models, representation: str) -> None:  # noqa: ARG002
+        """Raise ModelMismatchError if a model cannot use neighbours by a representation.
+
+        Called before the neighbours are searched, for which an index may have to be built.
+        """
+        return
+
     @abstractmethod
     def depth(self, settings: Settings) -> int:
         """How many neighbours the method looks at; 0 if it needs the text alone."""

@@ -14,20 +14,18 @@ from __future__ import annotations
 
 import logging
 import secrets
-import uuid
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from labelkin._version import __version__
 from labelkin.closing import Closing
 from labelkin.corpus.text import text_checksum
 from labelkin.exceptions import (
     CollectionBusyError,
     CollectionDamagedError,
+    CollectionError,
     CollectionExistsError,
     CollectionFullError,
 )
@@ -35,7 +33,7 @@ from labelkin.store.config import CONFIG_NAME, Config, WatchedConfig, write_conf
 from labelkin.store.database import DATABASE_NAME, TEXT_INDEX, Database
 from labelkin.store.folder import empty_folder, folder_errors_explained
 from labelkin.store.label_sets import LabelSegments, LabelSets, Rows
-from labelkin.store.manifest import Manifest, read_manifest, write_manifest
+from labelkin.store.manifest import new_manifest, read_manifest, write_manifest
 from labelkin.store.reader import Generation, Reader
 from labelkin.store.rows import concept_to_json
 from labelkin.store.snapshot import Snapshot
@@ -43,6 +41,19 @@ from labelkin.store.vocabulary_state import VocabularyState
 from labelkin.vocab.vocabulary import Vocabulary
 
 logger = logging.getLogger(__name__)
+
+
+def check_database_file(path: Path) -> None:
+    """Raise CollectionDamagedError if there is no database, or an empty file in its place."""
+    reason = "missing"
+    if path.is_file():
+        if path.stat().st_size:
+            return
+        reason = "empty"
+    raise CollectionDamagedError(
+        f"{path}: {reason}; it held the documents and the vocabulary: restore it from a backup, or "
+        f"move {path.parent} away and index the documents again (labelkin init, labelkin add)"
+    )
 
 
 class Collection(Reader, Closing):
@@ -55,8 +66,7 @@ class Collection(Reader, Closing):
         self.path = path
         self.manifest = read_manifest(path)
         self._config = WatchedConfig(path / CONFIG_NAME)
-        if not (path / DATABASE_NAME).is_file():
-            raise CollectionDamagedError(f"{path}: {DATABASE_NAME} is missing")
+        check_database_file(path / DATABASE_NAME)
         self.database = Database(path / DATABASE_NAME, read_only=read_only)
         self.read_only = self.database.read_only
         self.segments = LabelSegments(path / "labels")
@@ -129,12 +139,7 @@ class Collection(Reader, Closing):
                 connection.execute("UPDATE changes SET next_column = ?", (len(vocabulary),))
         finally:
             database.close()
-        manifest = Manifest(
-            uid=uuid.uuid4().hex,
-            created=datetime.now(UTC).isoformat(timespec="seconds"),
-            created_by=f"labelkin {__version__}",
-        )
-        write_manifest(manifest, folder)
+        write_manifest(new_manifest(), folder)
 
     def close(self) -> None:
         """Close all files."""
@@ -156,7 +161,14 @@ class Collection(Reader, Closing):
 
     def snapshot(self, previous: Snapshot | None = None) -> Snapshot:
         """The current state, unaffected by later writes; reuses what `previous` has loaded."""
-        return Snapshot(self, previous)
+        snapshot = Snapshot(self, previous)
+        if self.segments.damage is not None and not self.read_only:
+            # The snapshot has read its label sets from the database; later ones need not.
+            try:
+                self.flush_label_sets()
+            except CollectionError as error:
+                logger.warning("%s; reading label sets from the database", error)
+        return snapshot
 
     @property
     def vocabulary_state(self) -> VocabularyState:

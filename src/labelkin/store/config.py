@@ -428,10 +428,24 @@ class Config(Section):
     extensions: dict[str, SerializeAsAny[Section]] = Field(default={}, exclude=True)
 
 
-def read_config(path: Path) -> Config:
-    """The settings in `path`; missing keys have their defaults, unknown ones are errors."""
+def read_config(path: Path, *, needed: bool = True) -> Config:
+    """The settings in `path`; missing keys have their defaults, unknown ones are errors.
+
+    A file that is missing altogether is an error if it is `needed`.
+    """
     try:
         text = path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        if needed:
+            raise ConfigError(f"{path}: missing") from error
+        config = parse_config("", path)
+        logger.info(
+            "%s: missing; using the defaults (method %s); `labelkin check %s --repair` writes them",
+            path,
+            config.suggest.method,
+            path.parent,
+        )
+        return config
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: not valid TOML: {error}") from error
     except OSError as error:
@@ -484,7 +498,7 @@ class WatchedConfig:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._read = (file_signature(path), read_config(path))
+        self._read = (file_signature(path), read_config(path, needed=False))
 
     def current(self) -> Config:
         """The settings as the file has them now."""
@@ -514,7 +528,11 @@ def update_config(path: Path, changes: Mapping[str, Mapping[str, Any]]) -> None:
 
     with FileLock(beside(path, "write")) as lock:
         lock.take(_PATIENCE_SECONDS)
-        document = tomlkit.parse(path.read_text(encoding="utf-8"))
+        try:
+            text = path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            text = to_toml(Config())
+        document = tomlkit.parse(text)
         for section, values in changes.items():
             table: Any = document.setdefault(section, tomlkit.table())
             table.update(values)

@@ -349,6 +349,10 @@ class Database:
             return CollectionDamagedError(f"{self.path}: {error}; restore it from a backup")
         if self._is_closed:
             return CollectionError(f"{folder}: the collection is closed")
+        if "no such table" in str(error):
+            return CollectionDamagedError(
+                f"{self.path}: not the database of a collection ({error}); restore it from a backup"
+            )
         if primary == sqlite3.SQLITE_CANTOPEN:
             return CollectionDamagedError(f"{self.path}: missing or cannot be opened")
         return CollectionError(f"{self.path}: {error}")

@@ -39,6 +39,10 @@ class SnapshotOutdatedError(CollectionError):
     """A derived store is already ahead of the snapshot; the caller takes a newer one."""
 
 
+class SnapshotDamagedError(SnapshotOutdatedError):
+    """A derived store that the snapshot uses is damaged; it is rebuilt for a newer one."""
+
+
 @dataclass(frozen=True, slots=True)
 class StoreState:
     """How far a store has come: all rows before `next_row`, all removals up to `generation`."""
@@ -73,6 +77,8 @@ class DerivedStore(Closing, ABC):
         self.folder = folder
         self.lock = RLock()
         self.state = StoreState()
+        #: Damage that was noticed; the store is rebuilt when it is next brought up to date.
+        self.damage: str | None = None
 
     @abstractmethod
     def read_state(self, reader: Reader) -> StoreState:
@@ -94,8 +100,22 @@ class DerivedStore(Closing, ABC):
         """Close all files."""
 
     def reflects(self, reader: Reader) -> bool:
-        """Whether the store has all that the reader sees."""
-        return self.state.reflects(reader.generation())
+        """Whether the store has all that the reader sees, and no damage was noticed."""
+        return self.damage is None and self.state.reflects(reader.generation())
+
+    def report_damage(self, reason: str, level: int = logging.ERROR) -> None:
+        """Log damage once; the store is rebuilt when it is next brought up to date.
+
+        Damage that shows before anything wrong was served is a warning only.
+        """
+        if self.damage is None:
+            self.damage = reason
+            logger.log(level, "%s; rebuilding the %s", reason, self.noun)
+
+    def check_sound(self) -> None:
+        """Raise StoreDamagedError if damage was noticed."""
+        if self.damage is not None:
+            raise StoreDamagedError(self.damage)
 
     def catch_up(self, reader: Reader, progress: BuildProgress | None = None) -> int:
         """Bring the store to the reader's generation; the number of documents new to it.
@@ -109,11 +129,14 @@ class DerivedStore(Closing, ABC):
                 return self.apply_in_memory(reader)
             with self.exclusive(reader), folder_errors_explained(reader.path):
                 try:
+                    self.check_sound()
                     self.state = self.read_state(reader)
                     self._check_history(reader)
                     added = 0 if self.reflects(reader) else self.apply(reader, progress)
                 except StoreDamagedError as error:
-                    logger.warning("%s; rebuilding the %s", error, self.noun)
+                    if self.damage is None:
+                        logger.warning("%s; rebuilding the %s", error, self.noun)
+                    self.damage = None
                     self.start_over()
                     added = self.apply(reader, progress)
             return added
@@ -122,19 +145,23 @@ class DerivedStore(Closing, ABC):
         """Rebuild a damaged store from the documents."""
         if reader.read_only:
             with self.lock:
+                self.damage = None
                 self.start_over()
                 self.apply(reader, None)
             return
         with self.lock, self.exclusive(reader), folder_errors_explained(reader.path):
+            self.damage = None
             self.start_over()
             self.apply(reader, None)
 
     def apply_in_memory(self, reader: Reader) -> int:
         """Catch up with a collection that cannot be written to, outside its folder."""
         try:
+            self.check_sound()
             self.state = self.read_state(reader)
             self._check_history(reader)
         except StoreDamagedError:
+            self.damage = None
             self.start_over()
         return 0 if self.reflects(reader) else self.apply(reader, None)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,11 @@ FREQUENCY_STEPS = (1_000_000, 100_000, 10_000, 1_000, 100)
 
 @dataclass(frozen=True, slots=True)
 class CollectionInfo:
-    """Counts over the documents of one generation."""
+    """Counts over the documents of one generation.
+
+    `models` are those that can be used; `model_states` tells more, and of the others
+    what is wrong. Both are filled in by `Indexer.info`, which knows the models.
+    """
 
     name: str
     path: str
@@ -35,6 +40,7 @@ class CollectionInfo:
     models: list[str]
     read_only: bool
     indexes: list[str] = field(default_factory=list)
+    model_states: list[dict[str, Any]] = field(default_factory=list)
 
 
 def collection_info(collection: Collection) -> CollectionInfo:
@@ -66,13 +72,6 @@ def collection_info(collection: Collection) -> CollectionInfo:
         vocabulary_languages=vocabulary.languages(),
         disk_bytes=collection.disk_bytes(),
         generation=snapshot.generation().number,
-        models=_contents(collection, "models"),
+        models=[],
         read_only=collection.read_only,
     )
-
-
-def _contents(collection: Collection, folder: str) -> list[str]:
-    path = collection.path / folder
-    if not path.is_dir():
-        return []
-    return sorted(entry.name for entry in path.iterdir() if not entry.name.startswith("."))

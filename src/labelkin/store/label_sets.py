@@ -8,19 +8,29 @@ segment yet: they are read from the database into memory.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass, replace
+from functools import partial
+from io import BytesIO
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from labelkin.atomic import atomic_file, atomic_text
-from labelkin.store.derived import BuildProgress, DerivedStore, StoreState
+from labelkin.checksums import (
+    SMALL,
+    BlockChecksums,
+    ChecksumError,
+    ChecksumWriter,
+    read_sealed,
+    sealed,
+)
+from labelkin.store.background import verify_later
+from labelkin.store.derived import BuildProgress, DerivedStore, StoreDamagedError, StoreState
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -37,6 +47,7 @@ _OPEN_ATTEMPTS = 5
 _HISTORY = 1000
 _CHUNK = 1 << 20
 _SEGMENT_ROWS = 50_000
+_COMPARED = 10_000
 
 Columns = npt.NDArray[np.int32]
 Rows = npt.NDArray[np.int64]
@@ -178,6 +189,8 @@ class LabelSegments(DerivedStore):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self._latest: tuple[tuple[int, int], list[Segment], list[Milestone]] | None = None
+        #: How often damage was noticed; label sets that were mapped before may be wrong.
+        self.damages = 0
 
     def close(self) -> None:
         """Release the memory-mapped files."""
@@ -187,6 +200,11 @@ class LabelSegments(DerivedStore):
         """The label sets of every row that `reader` sees; the newest rows are read from it."""
         segments = self.load(reader)
         return LabelSets([*segments, _read_segment(reader, _end(segments))])
+
+    def report_damage(self, reason: str, level: int = logging.ERROR) -> None:
+        """Log damage once; until the segments are rebuilt, the database is read instead."""
+        self.damages += self.damage is None
+        super().report_damage(reason, level)
 
     def end(self, reader: Reader) -> int:
         """The first row that is in no segment yet."""
@@ -209,6 +227,7 @@ class LabelSegments(DerivedStore):
         """Write the label sets of the rows that are in no segment yet."""
         generation = reader.generation()
         first = _end(self.load(reader))
+        self.check_sound()
         for start in range(first, generation.next_row, _SEGMENT_ROWS):
             end = min(start + _SEGMENT_ROWS, generation.next_row)
             milestone = Milestone(generation.number, generation.token, end)
@@ -221,6 +240,7 @@ class LabelSegments(DerivedStore):
         for path in self.folder.glob("*"):
             path.unlink(missing_ok=True)
         self._latest = None
+        self.damage = None
 
     def load(self, reader: Reader) -> list[Segment]:
         """The segments as far as they reflect the state that `reader` sees.
@@ -228,7 +248,7 @@ class LabelSegments(DerivedStore):
         A restored database, or a snapshot of an earlier state, knows only some
         of the milestones. Damaged segments are skipped: the database has their rows.
         """
-        for _ in range(_OPEN_ATTEMPTS):
+        for _ in range(_OPEN_ATTEMPTS if self.damage is None else 0):
             try:
                 segments, history = self._mapped()
                 milestone = self._milestone(reader, history)
@@ -238,9 +258,45 @@ class LabelSegments(DerivedStore):
                 # A writer merged segments after the manifest was read.
                 continue
             except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
-                logger.warning("%s: %s; reading label sets from the database", self.folder, error)
+                place = "" if isinstance(error, ChecksumError) else f"{self.folder}: "
+                self.report_damage(f"{place}{error}", logging.WARNING)
                 break
         return []
+
+    def verify(self, reader: Reader) -> bool:
+        """Raise StoreDamagedError if a file is damaged, or differs from the database.
+
+        Returns whether checksums are recorded for all files.
+        """
+        try:
+            manifest = self._manifest()
+            checksums = manifest.get("checksums", {})
+            paths = [path for span in manifest["segments"] for path in self._paths(*span)]
+            for path in paths:
+                if path.name in checksums:
+                    BlockChecksums.from_json(checksums[path.name]).verify(path)
+            if self._milestone(reader, _history(manifest)) is None and paths:
+                raise StoreDamagedError(
+                    f"{self.folder}: made from a state that the database does not have "
+                    "(restored from a backup?)"
+                )
+            for segment in (self._map(first, end, {}) for first, end in manifest["segments"]):
+                self._compare(reader, segment)
+        except FileNotFoundError as error:
+            raise StoreDamagedError(f"{error.filename}: missing") from error
+        except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
+            place = "" if isinstance(error, ChecksumError) else f"{self.folder}: "
+            raise StoreDamagedError(f"{place}{error}") from error
+        return all(path.name in checksums for path in paths)
+
+    def _compare(self, reader: Reader, segment: Segment) -> None:
+        for start in range(segment.first, segment.end, _COMPARED):
+            for row, blob in reader.stored_label_sets(start, min(start + _COMPARED, segment.end)):
+                begin, end = segment.starts[row - segment.first : row - segment.first + 2]
+                if segment.columns[begin:end].tobytes() != blob:
+                    raise StoreDamagedError(
+                        f"{self.folder}: the label set of row {row} is not that of the database"
+                    )
 
     def _mapped(self) -> tuple[list[Segment], list[Milestone]]:
         """All segments and milestones that the manifest lists, mapped once per manifest."""
@@ -258,7 +314,7 @@ class LabelSegments(DerivedStore):
                 # Files are never changed, so those of the last manifest are still right, unless
                 # everything was deleted meanwhile.
                 known = mapped.get((first, end)) if self._is_same_file(first, end, mapped) else None
-                segments.append(known or self._map(first, end))
+                segments.append(known or self._map(first, end, manifest.get("checksums", {})))
             latest = self._latest = (signature, segments, _history(manifest))
         return latest[1], latest[2]
 
@@ -269,8 +325,17 @@ class LabelSegments(DerivedStore):
         status = self._paths(first, end)[1].stat()
         return segment is not None and segment.inode == status.st_ino
 
-    def _map(self, first: int, end: int) -> Segment:
+    def _map(self, first: int, end: int, checksums: Mapping[str, Any]) -> Segment:
         starts_path, columns_path = self._paths(first, end)
+        for path in (starts_path, columns_path):
+            if path.name in checksums:
+                recorded = BlockChecksums.from_json(checksums[path.name])
+                if path.stat().st_size != recorded.size:
+                    raise ChecksumError(path)
+                if recorded.size <= SMALL:
+                    recorded.verify(path)
+                else:
+                    verify_later(partial(_verify_if_there, path, recorded), self.report_damage)
         starts = np.load(starts_path, mmap_mode="r", allow_pickle=False)
         columns = np.load(columns_path, mmap_mode="r", allow_pickle=False)
         if len(starts) != end - first + 1 or starts[-1] != len(columns):
@@ -296,43 +361,66 @@ class LabelSegments(DerivedStore):
             while groups and _rows(groups[-1]) < 2 * _rows(tail):
                 tail = groups.pop() + tail
             groups.append(tail)
+        manifest = self._manifest_or_nothing()
+        checksums: dict[str, Any] = {}
         for group in groups:
-            self._write(group)
+            checksums |= self._write(group, manifest.get("checksums", {}))
         spans = [(group[0].first, group[-1].end) for group in groups]
-        recorded = _history(self._manifest_or_nothing())
+        recorded = _history(manifest)
         history = [past for past in recorded if past.generation < milestone.generation]
         manifest = {
             "format_version": _FORMAT_VERSION,
             "segments": spans,
             "history": [astuple(past) for past in (*history[-_HISTORY:], milestone)],
+            "checksums": checksums,
         }
         with atomic_text(self.folder / _MANIFEST_NAME) as file:
-            json.dump(manifest, file)
+            file.write(sealed(manifest))
         self._sweep(spans)
 
-    def _write(self, group: Sequence[Segment]) -> None:
-        """Write adjacent segments as one, unless it is on disk already."""
+    def _write(self, group: Sequence[Segment], known: Mapping[str, Any]) -> dict[str, Any]:
+        """Write adjacent segments as one, unless it is on disk already; checksums by file."""
         starts_path, columns_path = self._paths(group[0].first, group[-1].end)
         if len(group) == 1 and isinstance(group[0].columns, np.memmap) and columns_path.exists():
-            return
+            return {
+                path.name: known.get(path.name) or BlockChecksums.of_file(path).to_json()
+                for path in (starts_path, columns_path)
+            }
+        self._verify_mapped(group, known)
         offset = 0
         with atomic_file(starts_path) as file:
-            _write_header(file, _rows(group) + 1, START_TYPE)
-            file.write(np.zeros(1, dtype=START_TYPE).tobytes())
+            starts = ChecksumWriter(file)
+            _write_header(starts, _rows(group) + 1, START_TYPE)
+            starts.write(np.zeros(1, dtype=START_TYPE).tobytes())
             for segment in group:
-                file.write((segment.starts[1:] + offset).astype(START_TYPE).tobytes())
+                starts.write((segment.starts[1:] + offset).astype(START_TYPE).tobytes())
                 offset += int(segment.starts[-1])
         with atomic_file(columns_path) as file:
-            _write_header(file, offset, COLUMN_TYPE)
+            columns = ChecksumWriter(file)
+            _write_header(columns, offset, COLUMN_TYPE)
             for segment in group:
                 for start in range(0, len(segment.columns), _CHUNK):
-                    file.write(segment.columns[start : start + _CHUNK].tobytes())
+                    columns.write(segment.columns[start : start + _CHUNK].tobytes())
+        return {
+            starts_path.name: starts.checksums().to_json(),
+            columns_path.name: columns.checksums().to_json(),
+        }
+
+    def _verify_mapped(self, group: Sequence[Segment], known: Mapping[str, Any]) -> None:
+        """Verify segments before they are merged: a new checksum must not cover old damage."""
+        for segment in group:
+            for path in self._paths(segment.first, segment.end):
+                if isinstance(segment.columns, np.memmap) and path.name in known:
+                    try:
+                        BlockChecksums.from_json(known[path.name]).verify(path)
+                    except (ValueError, OSError) as error:
+                        raise StoreDamagedError(str(error)) from error
 
     def _manifest(self) -> dict[str, Any]:
         path = self.folder / _MANIFEST_NAME
         if not path.exists():
             return {"segments": [], "history": []}
-        manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        manifest = read_sealed(path)
         if manifest["format_version"] != _FORMAT_VERSION:
             raise ValueError(f"format {manifest['format_version']} is not known")
         return manifest
@@ -378,6 +466,14 @@ def _history(manifest: dict[str, Any]) -> list[Milestone]:
     return [Milestone(*past) for past in manifest["history"]]
 
 
-def _write_header(file: IO[bytes], length: int, kind: np.dtype[Any]) -> None:
+def _write_header(file: ChecksumWriter, length: int, kind: np.dtype[Any]) -> None:
     header = {"descr": kind.str, "fortran_order": False, "shape": (length,)}
-    np.lib.format.write_array_header_1_0(file, header)
+    content = BytesIO()
+    np.lib.format.write_array_header_1_0(content, header)
+    file.write(content.getvalue())
+
+
+def _verify_if_there(path: Path, recorded: BlockChecksums) -> None:
+    # A writer may have merged the segment into a larger one.
+    with suppress(FileNotFoundError):
+        recorded.verify(path)

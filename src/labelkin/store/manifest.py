@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import uuid
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
+from labelkin._version import __version__
 from labelkin.atomic import atomic_text
 from labelkin.exceptions import (
     CollectionDamagedError,
     CollectionNotFoundError,
     CollectionTooNewError,
 )
+from labelkin.store.database import DATABASE_NAME
 
 MANIFEST_NAME = "manifest.json"
 FORMAT = "labelkin-collection"
@@ -30,8 +34,17 @@ class Manifest:
 
 
 def is_collection(path: Path) -> bool:
-    """Whether `path` is a folder with a manifest."""
-    return (path / MANIFEST_NAME).is_file()
+    """Whether `path` is a folder with a manifest, or with a database whose manifest is lost."""
+    return (path / MANIFEST_NAME).is_file() or (path / DATABASE_NAME).is_file()
+
+
+def new_manifest() -> Manifest:
+    """A manifest with an identity of its own."""
+    return Manifest(
+        uid=uuid.uuid4().hex,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        created_by=f"labelkin {__version__}",
+    )
 
 
 def write_manifest(manifest: Manifest, folder: Path) -> None:
@@ -47,16 +60,18 @@ def read_manifest(folder: Path) -> Manifest:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
+        if (folder / DATABASE_NAME).is_file():
+            raise _unusable(folder, "missing") from None
         raise CollectionNotFoundError(
             f"{folder}: no labelkin collection here; make one with `labelkin init {folder}`"
         ) from None
     except (OSError, ValueError) as error:
-        raise CollectionDamagedError(f"{path}: cannot be read ({error})") from error
+        raise _unusable(folder, f"cannot be read ({error})") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise CollectionDamagedError(f"{path}: not the manifest of a labelkin collection")
+        raise _unusable(folder, "not the manifest of a labelkin collection")
     version = content.get("format_version")
     if not isinstance(version, int) or version < 1:
-        raise CollectionDamagedError(f"{path}: format_version is {version!r}, not a number")
+        raise _unusable(folder, f"format_version is {version!r}, not a number")
     if version > FORMAT_VERSION:
         raise CollectionTooNewError(
             f"{folder}: format {version} was written by {content.get('created_by')}, this labelkin "
@@ -65,4 +80,17 @@ def read_manifest(folder: Path) -> Manifest:
     try:
         return Manifest(**{name: content[name] for name in Manifest.__dataclass_fields__})
     except KeyError as error:
-        raise CollectionDamagedError(f"{path}: {error} is missing") from error
+        raise _unusable(folder, f"{error} is missing") from error
+
+
+def _unusable(folder: Path, reason: str) -> CollectionDamagedError:
+    """The error for a lost manifest: only the format version and an id that can be replaced."""
+    path = folder / MANIFEST_NAME
+    if (folder / DATABASE_NAME).is_file():
+        return CollectionDamagedError(
+            f"{path}: {reason}; the documents are in {DATABASE_NAME}: "
+            f"`labelkin check {folder} --repair` writes a new manifest"
+        )
+    return CollectionDamagedError(
+        f"{path}: {reason}, and there is no {DATABASE_NAME}; restore the folder from a backup"
+    )

@@ -111,7 +111,12 @@ class Models(Closing):
     def _load(self, kind: type[Loaded], folder: Path, checksum: str) -> Loaded:
         if self._is_closed:
             raise CollectionError(f"{self.folder.parent}: the collection is closed")
-        return self._loaded.get((kind.folder_name, checksum), lambda: kind.load(folder))
+        key = (kind.folder_name, checksum)
+        loaded = self._loaded.peek(key)
+        if loaded is not None and getattr(loaded, "damage", None):
+            # Its files may have been restored since.
+            self._loaded.drop(key)
+        return self._loaded.get(key, lambda: kind.load(folder))
 
     def _drop_others(self, kind: type[Model], checksum: str) -> None:
         """Drop earlier models of a kind; requests that still use one keep it."""

@@ -112,6 +112,14 @@ class Reader(ABC):
         entries = self._query("SELECT token FROM changes WHERE generation = ?", (generation,))
         return bool(entries) and str(entries[0][0]) == token
 
+    def entry(self, generation: int) -> Generation:
+        """An earlier state, which the change log knows."""
+        (entry,) = self._query(
+            "SELECT generation, next_row, next_column, token FROM changes WHERE generation = ?",
+            (generation,),
+        )
+        return Generation(*entry)
+
     def is_outdated(self, generation: int, token: str) -> bool:  # noqa: ARG002 - see Snapshot
         """Whether the collection has reached this generation since the reader's own."""
         return False
@@ -148,7 +156,8 @@ class Reader(ABC):
         columns = self._query("SELECT name FROM pragma_table_info('documents')")
         return ("text_checksum",) in columns
 
-    def _document_columns(self) -> str:
+    def document_columns(self) -> str:
+        """DOCUMENT_COLUMNS as far as the database has them; one of version 0.1 lacks the order."""
         if self._has_columns():
             return DOCUMENT_COLUMNS
         return DOCUMENT_COLUMNS.replace("heading_order", "NULL")
@@ -258,14 +267,14 @@ class Reader(ABC):
         """The document with this id."""
         if not is_valid_id(identifier):
             return None
-        columns = self._document_columns()
+        columns = self.document_columns()
         rows = self._query(f"SELECT {columns} FROM documents WHERE id = ?", (identifier,))
         return document_from_values(rows[0], self.vocabulary) if rows else None
 
     def documents(self) -> Iterator[Document]:
         """All documents in row order, a page at a time."""
         after = -1
-        columns = self._document_columns()
+        columns = self.document_columns()
         while True:
             page = self._query(
                 f"SELECT {columns}, row FROM documents WHERE row > ? ORDER BY row LIMIT ?",

@@ -81,7 +81,7 @@ class ResolvedLabels:
 
 def document_values(document: Document, labels: ResolvedLabels) -> Values:
     """The values of DOCUMENT_COLUMNS, their checksum, and the checksum of the text."""
-    values = (
+    values: Values = (
         document.id,
         storable(document.title),
         storable(document.body),
@@ -91,10 +91,19 @@ def document_values(document: Document, labels: ResolvedLabels) -> Values:
         labels.columns.tobytes(),
         _dump(labels.unresolved),
     )
-    places = labels.places()
-    # The order counts where there is one to keep: other checksums are as they always were.
-    checksum = _checksum(values if places is None else (*values, places))
-    return (*values, places, checksum, text_checksum(document.text))
+    values = (*values, labels.places())
+    return (*values, document_checksum(values), text_checksum(document.text))
+
+
+def document_checksum(values: Values) -> bytes:
+    """The checksum that belongs to the values of DOCUMENT_COLUMNS."""
+    # The order counts where there is one to keep: other checksums are as in version 0.1.
+    *others, order = values
+    checksum = hashlib.blake2b(digest_size=16)
+    for value in others if order is None else values:
+        content = value if isinstance(value, bytes) else (value or "").encode("utf-8")
+        checksum.update(len(content).to_bytes(8, "little") + content)
+    return checksum.digest()
 
 
 def document_from_values(values: Values, vocabulary: Vocabulary) -> Document:
@@ -172,14 +181,6 @@ def concept_from_json(text: str) -> Concept:
 def _shared_groups(groups: tuple[tuple[str, tuple[str, ...]], ...]) -> dict[str, tuple[str, ...]]:
     """The groups of a concept as one object for all concepts that have the same."""
     return dict(groups)
-
-
-def _checksum(values: Values) -> bytes:
-    checksum = hashlib.blake2b(digest_size=16)
-    for value in values:
-        content = value if isinstance(value, bytes) else (value or "").encode("utf-8")
-        checksum.update(len(content).to_bytes(8, "little") + content)
-    return checksum.digest()
 
 
 def _dump(value: Mapping[str, Any]) -> str | None:

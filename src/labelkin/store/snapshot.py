@@ -49,6 +49,8 @@ class Snapshot(Reader):
         if previous is not None:
             self._reuse(previous)
         self._label_sets = collection.segments.label_sets(self)
+        #: Tells whether damage of the label segments was noticed since.
+        self.segment_damages = collection.segments.damages
 
     def _query(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with self._database.errors_explained():

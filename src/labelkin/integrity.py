@@ -1,0 +1,389 @@
+"""Checks every file of a collection, and mends what can be rebuilt: `labelkin check`.
+
+What opening a collection verifies in passing is verified here in full: the
+database's own structure, the checksum of every document, label segments against
+the database, indexes, vectors, caches and models against their checksums and
+against the change log.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Literal
+from urllib.parse import quote
+
+import numpy as np
+
+from labelkin.autoencoder.latents import verify_latents
+from labelkin.autoencoder.model import MODEL_NAME, LabelModel, verify_weights
+from labelkin.checksums import is_sealed, verify_trailer
+from labelkin.exceptions import CollectionDamagedError, LabelkinError
+from labelkin.inspection import LSA_NAME
+from labelkin.neighbours.tantivy_engine import TantivyEngine, read_record
+from labelkin.neighbours.vector_file import VectorFile
+from labelkin.rerank.model import RERANK_NAME, reranker_info, verify_reranker
+from labelkin.store.collection import Collection, check_database_file
+from labelkin.store.config import CONFIG_NAME, Config, read_config, write_config
+from labelkin.store.database import DATABASE_NAME
+from labelkin.store.locks import FileLock, beside
+from labelkin.store.manifest import MANIFEST_NAME, new_manifest, read_manifest, write_manifest
+from labelkin.store.models import DESCRIPTION
+from labelkin.store.rows import concept_from_json, document_checksum
+
+_PAGE = 1000
+_NO_CHECKSUM = "no checksum recorded, an earlier version wrote it; it gets one when next written"
+_TRAIN = "train again: `labelkin train {path}`"
+_RESTORE = "restore it from a backup"
+
+State = Literal["sound", "damaged", "no checksum", "repaired"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One part of a collection: its name within the folder, and what is wrong with it."""
+
+    part: str
+    state: State = "sound"
+    problem: str = ""
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """The findings for all parts. `is_complete` is false if damage kept some from being checked."""
+
+    path: str
+    findings: list[Finding] = field(default_factory=list)
+    is_complete: bool = True
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether nothing is damaged, or everything that was is repaired."""
+        return self.is_complete and all(one.state != "damaged" for one in self.findings)
+
+    @property
+    def problems(self) -> list[Finding]:
+        """What is wrong, or was."""
+        return [one for one in self.findings if one.state in ("damaged", "repaired")]
+
+
+def check_collection(path: Path, *, repair: bool = False) -> CheckReport:
+    """Check everything in a collection folder; with `repair`, mend what can be rebuilt.
+
+    Nothing else may write to the collection while it is repaired.
+    """
+    return _Check(path, repair=repair).run()
+
+
+class _Check:
+    """One pass over a collection."""
+
+    def __init__(self, path: Path, *, repair: bool) -> None:
+        self.path = path
+        self.repair = repair
+        self.findings: list[Finding] = []
+
+    def run(self) -> CheckReport:
+        """All findings, those that others depend on first."""
+        is_complete = self._check_basics()
+        if is_complete:
+            with Collection(self.path, read_only=not self.repair) as collection:
+                is_complete = self._check_content(collection)
+        return CheckReport(str(self.path), self.findings, is_complete)
+
+    def _check_basics(self) -> bool:
+        """What is needed to open the collection; False if it cannot be opened."""
+        if not (self.path / DATABASE_NAME).is_file():
+            # Raises what opening would, unless the manifest is there.
+            read_manifest(self.path)
+        is_there = self._check(
+            DATABASE_NAME, lambda: check_database_file(self.path / DATABASE_NAME), _RESTORE
+        )
+        if not is_there:
+            return False
+        self.findings.clear()
+        manifest = self._check(
+            MANIFEST_NAME,
+            lambda: _ignored(read_manifest(self.path)),
+            "--repair writes a new manifest; what is derived from the documents is kept",
+            lambda: write_manifest(new_manifest(), self.path),
+            f"a new {MANIFEST_NAME} was written",
+        )
+        settings = self._check(
+            CONFIG_NAME,
+            lambda: _ignored(read_config(self.path / CONFIG_NAME)),
+            f"correct {CONFIG_NAME}, or move it away: defaults are used then",
+        )
+        if not settings and not (self.path / CONFIG_NAME).exists():
+            remedy = "--repair writes the defaults"
+            if self.repair:
+                write_config(Config(), self.path / CONFIG_NAME)
+                remedy = "the defaults were written"
+            state: State = "repaired" if self.repair else "damaged"
+            self.findings[-1] = replace(self.findings[-1], state=state, remedy=remedy)
+            settings = True
+        return manifest and settings
+
+    def _check_content(self, collection: Collection) -> bool:
+        if not self._check(DATABASE_NAME, lambda: _check_database(collection), _RESTORE):
+            return False
+        self._check(
+            "labels",
+            lambda: collection.segments.verify(collection),
+            "--repair rebuilds them from the documents",
+            lambda: _rebuild_segments(collection),
+            "rebuilt from the documents",
+        )
+        for kind, check in (("terms", _check_terms), ("vectors", _check_vectors)):
+            for folder in sorted((self.path / "indexes").glob(f"{kind}-*")):
+                self._check_index(folder, partial(check, folder, collection))
+        self._check_caches()
+        self._check_models(collection)
+        return True
+
+    def _check_index(self, folder: Path, check: Callable[[], bool | None]) -> None:
+        self._check(
+            f"indexes/{folder.name}",
+            check,
+            "--repair deletes it; the next search rebuilds it",
+            lambda: _delete(folder),
+            "deleted; the next search rebuilds it",
+        )
+
+    def _check_caches(self) -> None:
+        cache = self.path / "cache"
+        for path in sorted(cache.glob("*")):
+            check: Callable[[], bool | None] | None = None
+            if path.suffix == ".npz":
+                check = partial(_check_zip, path)
+            elif path.suffix == ".sqlite":
+                check = partial(_check_cache, path)
+            elif path.is_dir():
+                check = partial(_check_cached_vectors, path)
+            if check is not None:
+                self._check(
+                    f"cache/{path.name}",
+                    check,
+                    "--repair deletes it; it is filled again",
+                    partial(_delete, path),
+                    "deleted; it is filled again",
+                )
+
+    def _check_models(self, collection: Collection) -> None:
+        train = _TRAIN.format(path=self.path)
+        folder = self.path / "models" / MODEL_NAME
+        if (folder / DESCRIPTION).exists():
+            part = f"models/{MODEL_NAME}"
+            self._check(part, lambda: _check_autoencoder(folder, collection), train)
+        if (folder / "latents.json").exists():
+            self._check(
+                f"models/{MODEL_NAME}/latents.json",
+                lambda: verify_latents(folder, collection),
+                "--repair deletes them; they are computed again",
+                lambda: _delete_latents(folder),
+                "deleted; they are computed again",
+            )
+        reranker = self.path / "models" / RERANK_NAME
+        if (reranker / DESCRIPTION).exists():
+            part = f"models/{RERANK_NAME}"
+            self._check(part, lambda: _check_reranker(reranker, collection), train)
+        lsa = self.path / "models" / LSA_NAME
+        if (lsa / DESCRIPTION).exists():
+            self._check(
+                f"models/{LSA_NAME}",
+                lambda: _check_lsa(lsa),
+                "--repair deletes it; the next search by lsa fits it again",
+                lambda: _delete(lsa),
+                "deleted; the next search by lsa fits it again",
+            )
+
+    def _check(
+        self,
+        part: str,
+        check: Callable[[], bool | None],
+        remedy: str,
+        mend: Callable[[], None] | None = None,
+        mended: str = "",
+    ) -> bool:
+        """Add the finding of one check; whether the part can be used.
+
+        `check` raises if the part is damaged, and returns False if it has no checksum.
+        """
+        try:
+            has_checksum = check()
+        except (LabelkinError, OSError, ValueError, sqlite3.Error) as error:
+            problem = " ".join(str(error).split())
+            if mend is None or not self.repair:
+                self.findings.append(Finding(part, "damaged", problem, remedy))
+                return False
+            mend()
+            self.findings.append(Finding(part, "repaired", problem, mended))
+            return True
+        finding = Finding(part)
+        if has_checksum is False:
+            finding = Finding(part, "no checksum", _NO_CHECKSUM)
+        self.findings.append(finding)
+        return True
+
+
+def _ignored(value: object) -> None:
+    del value
+
+
+def _check_database(collection: Collection) -> None:
+    """SQLite's own check, the documents' checksums, concepts, rows and tombstones."""
+    for (line,) in collection.database.query("PRAGMA integrity_check(1)"):
+        if line != "ok":
+            raise CollectionDamagedError(f"{DATABASE_NAME}: {line}")
+    generation = collection.generation()
+    live = np.zeros(generation.next_row, dtype=np.bool_)
+    for row, problem in _documents(collection, generation.next_column):
+        if problem:
+            raise CollectionDamagedError(f"{DATABASE_NAME}: the document in row {row} {problem}")
+        if row >= len(live):
+            raise CollectionDamagedError(f"{DATABASE_NAME}: row {row} is not in the change log")
+        live[row] = True
+    tombstones = collection.tombstones()
+    if len(tombstones) and (tombstones[-1] >= len(live) or live[tombstones].any()):
+        raise CollectionDamagedError(f"{DATABASE_NAME}: a tombstone belongs to no removed document")
+    if int(live.sum()) + len(tombstones) != len(live):
+        raise CollectionDamagedError(f"{DATABASE_NAME}: documents are missing, without a tombstone")
+    _check_concepts(collection, generation.next_column)
+
+
+def _documents(collection: Collection, width: int) -> Iterator[tuple[int, str]]:
+    """The row of every document, and what is wrong with it."""
+    after = -1
+    columns = collection.document_columns()
+    while page := collection.database.query(
+        f"SELECT {columns}, digest, row FROM documents WHERE row > ? ORDER BY row LIMIT ?",
+        (after, _PAGE),
+    ):
+        for *values, digest, row in page:
+            labels = np.frombuffer(values[6], dtype="<i4") if len(values[6]) % 4 == 0 else None
+            problem = ""
+            if document_checksum(tuple(values)) != digest:
+                problem = "does not match its checksum"
+            elif labels is None or (len(labels) and not 0 <= labels.min() <= labels.max() < width):
+                problem = "has labels that are not in the vocabulary"
+            yield row, problem
+        after = page[-1][-1]
+
+
+def _check_concepts(collection: Collection, width: int) -> None:
+    count = 0
+    for start in range(0, width, _PAGE):
+        for column, identifier, text in collection.database.query(
+            'SELECT "column", id, concept FROM concepts WHERE "column" >= ? AND "column" < ?',
+            (start, start + _PAGE),
+        ):
+            count += 1
+            is_whole = False
+            with suppress(ValueError, TypeError, KeyError, AttributeError):
+                is_whole = concept_from_json(text).id == identifier
+            if not is_whole:
+                raise CollectionDamagedError(
+                    f"{DATABASE_NAME}: the concept in column {column} cannot be read"
+                )
+    if count != width:
+        raise CollectionDamagedError(f"{DATABASE_NAME}: {width - count} concepts are missing")
+
+
+def _rebuild_segments(collection: Collection) -> None:
+    collection.segments.start_over()
+    collection.flush_label_sets()
+
+
+def _check_terms(folder: Path, collection: Collection) -> None:
+    if not (folder / "meta.json").exists() or not (folder / "labelkin.json").exists():
+        # Nothing was committed yet.
+        return
+    record = read_record(folder, {})
+    if not record.kinds:
+        raise CollectionDamagedError(f"{folder / 'labelkin.json'}: cannot be read")
+    TantivyEngine(folder, record.kinds, read_only=True).verify()
+    if record.next_row and not collection.knows(record.generation, record.token):
+        raise CollectionDamagedError(f"{folder}: of a state that the database does not have")
+
+
+def _check_vectors(folder: Path, collection: Collection) -> bool:
+    vectors = VectorFile(folder, np.int64)
+    has_checksum = vectors.verify()
+    record = vectors.record()
+    if not collection.knows(int(record["generation"]), str(record["token"])):
+        raise CollectionDamagedError(f"{folder}: of a state that the database does not have")
+    for path in folder.glob("*.faiss"):
+        has_checksum = verify_trailer(path) and has_checksum
+    return has_checksum
+
+
+def _check_cached_vectors(folder: Path) -> bool:
+    return VectorFile(folder, np.dtype("V16")).verify()
+
+
+def _check_zip(path: Path) -> None:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            damaged = archive.testzip()
+    except zipfile.BadZipFile as error:
+        raise CollectionDamagedError(f"{path}: {error}") from error
+    if damaged is not None:
+        raise CollectionDamagedError(f"{path}: {damaged} is damaged")
+
+
+def _check_cache(path: Path) -> None:
+    address = f"file:{quote(str(path.absolute()))}?mode=ro"
+    with closing(sqlite3.connect(address, uri=True)) as connection:
+        for (line,) in connection.execute("PRAGMA integrity_check(1)"):
+            if line != "ok":
+                raise CollectionDamagedError(f"{path}: {line}")
+
+
+def _check_autoencoder(folder: Path, collection: Collection) -> bool:
+    model = LabelModel.load(folder)
+    verify_weights(folder / f"weights-{model.checksum}.safetensors")
+    if not {*model.info.labels} & {*collection.columns_by_id()}:
+        raise CollectionDamagedError(f"{folder}: it knows no heading of this vocabulary")
+    return is_sealed(folder / DESCRIPTION)
+
+
+def _check_reranker(folder: Path, collection: Collection) -> bool:
+    verify_reranker(folder)
+    state = reranker_info(folder).state
+    if not collection.knows(state["generation"], state["token"]):
+        raise CollectionDamagedError(f"{folder}: trained on a state that the database lacks")
+    return is_sealed(folder / DESCRIPTION)
+
+
+def _check_lsa(folder: Path) -> None:
+    from labelkin.represent.lsa import lsa_rows
+
+    if lsa_rows(folder) is None:
+        raise CollectionDamagedError(f"{folder}: damaged, or of another format")
+
+
+def _delete(path: Path) -> None:
+    """Delete a folder or file that can be rebuilt, unless another process has it open."""
+    if not path.is_dir():
+        for one in path.parent.glob(f"{path.name}*"):
+            one.unlink(missing_ok=True)
+        return
+    with FileLock(beside(path, "open")) as lock:
+        if not lock.take():
+            raise CollectionDamagedError(
+                f"{path}: another process has it open; close it and repeat the check"
+            )
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _delete_latents(folder: Path) -> None:
+    (folder / "latents.json").unlink(missing_ok=True)
+    for path in folder.glob("latents-*.f16"):
+        path.unlink(missing_ok=True)

@@ -1,0 +1,237 @@
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import tarfile
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from labelkin import Indexer
+
+from .conftest import Run
+
+FIXTURE = Path(__file__).parents[1] / "fixtures" / "collection-0.1.tar.gz"
+
+
+def findings(run: Run, *arguments: object) -> tuple[int, dict[str, str], dict]:
+    done = run("check", *arguments, "--json")
+    content = json.loads(done.stdout)
+    return done.exit_code, {one["part"]: one["state"] for one in content["findings"]}, content
+
+
+def test_a_sound_collection(run: Run, collection: Path) -> None:
+    with Indexer.open(collection) as indexer:
+        indexer.build()
+        assert indexer.check().is_sound
+    done = run("check", collection)
+    assert done.exit_code == 0
+    assert "Everything is sound." in done.stderr
+    code, states, content = findings(run, collection)
+    assert code == 0
+    assert content["sound"]
+    assert {*states.values()} == {"sound"}
+    assert {"manifest.json", "labelkin.toml", "documents.sqlite", "labels"} < {*states}
+    assert "cache/terms.sqlite" in states
+    assert any(part.startswith("indexes/terms-") for part in states)
+
+
+def test_no_collection(run: Run, tmp_path: Path) -> None:
+    done = run("check", tmp_path / "nothing")
+    assert done.exit_code == 1
+    assert done.stderr.startswith("error: ")
+    assert "labelkin init" in done.stderr
+
+
+def test_a_collection_of_an_earlier_version(run: Run, tmp_path: Path) -> None:
+    with tarfile.open(FIXTURE) as archive:
+        archive.extractall(tmp_path / "old", filter="data")
+    (folder,) = (path.parent for path in (tmp_path / "old").rglob("documents.sqlite"))
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    code, states, _ = findings(run, folder)
+    assert code == 0
+    assert states["labels"] == "no checksum"
+    assert {*states.values()} == {"sound", "no checksum"}
+    assert {path: path.read_bytes() for path in before} == before
+    with Indexer.open(folder) as indexer:
+        document = next(iter(indexer.documents()))
+        indexer.remove([document.id])
+        indexer.add([document])
+    assert findings(run, folder)[1]["labels"] == "sound"
+
+
+def test_a_lost_manifest(run: Run, collection: Path) -> None:
+    (collection / "manifest.json").unlink()
+    assert "check" in run("info", collection).stderr
+    code, states, content = findings(run, collection)
+    assert code == 1
+    assert states == {"manifest.json": "damaged", "labelkin.toml": "sound"}
+    assert not content["is_complete"]
+    code, states, _ = findings(run, collection, "--repair")
+    assert code == 0
+    assert states["manifest.json"] == "repaired"
+    with Indexer.open(collection) as indexer:
+        assert [document.id for document in indexer.documents()] == ["1", "2", "3"]
+    assert findings(run, collection)[0] == 0
+
+
+def test_missing_settings(run: Run, collection: Path) -> None:
+    (collection / "labelkin.toml").unlink()
+    done = run("suggest", collection, "--title", "On rye")
+    assert done.exit_code == 0
+    assert "missing; using the defaults" in done.stderr
+    assert findings(run, collection)[1]["labelkin.toml"] == "damaged"
+    assert findings(run, collection, "--repair")[1]["labelkin.toml"] == "repaired"
+    assert findings(run, collection)[0] == 0
+
+
+def test_broken_settings(run: Run, collection: Path) -> None:
+    (collection / "labelkin.toml").write_text("[neighbours]\nk = many\n")
+    for arguments in ((), ("--repair",)):
+        code, states, content = findings(run, collection, *arguments)
+        assert code == 1
+        assert states["labelkin.toml"] == "damaged"
+        assert "not valid TOML" in content["findings"][-1]["problem"]
+    assert (collection / "labelkin.toml").read_text() == "[neighbours]\nk = many\n"
+
+
+@pytest.mark.parametrize("content", [b"", b"\0" * 8192, b"not a database " * 1000])
+def test_no_database(run: Run, collection: Path, content: bytes) -> None:
+    for suffix in ("-wal", "-shm"):
+        (collection / f"documents.sqlite{suffix}").unlink(missing_ok=True)
+    (collection / "documents.sqlite").write_bytes(content)
+    for verb in ("check", "info"):
+        done = run(verb, collection)
+        assert done.exit_code == 1
+        assert "backup" in done.stdout + done.stderr
+        assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("statement", "problem"),
+    [
+        ("UPDATE documents SET title = 'On rice' WHERE id = '1'", "does not match its checksum"),
+        ("UPDATE documents SET labels = x'0000' WHERE id = '1'", "does not match its checksum"),
+        ("DELETE FROM documents WHERE id = '2'", "documents are missing"),
+        ("INSERT INTO tombstones VALUES (1, 1)", "a tombstone"),
+        ("UPDATE concepts SET concept = '{}' WHERE \"column\" = 1", "the concept in column 1"),
+        ('DELETE FROM concepts WHERE "column" = 2', "concepts are missing"),
+    ],
+)
+def test_a_database_that_was_tampered_with(
+    run: Run, collection: Path, statement: str, problem: str
+) -> None:
+    with closing(sqlite3.connect(collection / "documents.sqlite")) as connection:
+        connection.execute(statement)
+        connection.commit()
+    code, _, content = findings(run, collection, "--repair")
+    assert code == 1
+    (damage,) = [one for one in content["findings"] if one["state"] == "damaged"]
+    assert damage["part"] == "documents.sqlite"
+    assert problem in damage["problem"]
+    assert "backup" in damage["remedy"]
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "labels/manifest.json",
+        "labels/*.columns.npy",
+        "labels/*.starts.npy",
+        "indexes/terms-*/*.idx",
+        "indexes/terms-*/meta.json",
+        "indexes/terms-*/labelkin.json",
+        "cache/terms.sqlite",
+        "cache/names.npz",
+    ],
+)
+def test_what_is_derived_is_repaired(run: Run, reranked: str, pattern: str) -> None:
+    before = run("suggest", reranked, "held.jsonl", "--method", "rerank", "--json").stdout
+    (path,) = Path(reranked).glob(pattern)
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    code, states, _ = findings(run, reranked)
+    if pattern == "cache/terms.sqlite" and code == 0:
+        pytest.skip("the bit is in a place that SQLite does not use")
+    assert code == 1
+    (part,) = [part for part, state in states.items() if state == "damaged"]
+    assert pattern.startswith(part.replace(part.partition("-")[2], "*") if "-" in part else part)
+    code, states, _ = findings(run, reranked, "--repair")
+    assert code == 0
+    assert states[part] == "repaired"
+    assert findings(run, reranked)[0] == 0
+    assert run("suggest", reranked, "held.jsonl", "--method", "rerank", "--json").stdout == before
+
+
+def test_label_segments_that_differ_from_the_database(run: Run, collection: Path) -> None:
+    """As an earlier version could leave them, without checksums."""
+    (columns,) = (collection / "labels").glob("*.columns.npy")
+    content = bytearray(columns.read_bytes())
+    content[-4] ^= 1
+    columns.write_bytes(content)
+    manifest = collection / "labels" / "manifest.json"
+    old = json.loads(manifest.read_text())
+    del old["checksum"], old["checksums"]
+    manifest.write_text(json.dumps(old))
+    code, states, content = findings(run, collection)
+    assert (code, states["labels"]) == (1, "damaged")
+    assert "is not that of the database" in str(content)
+    assert findings(run, collection, "--repair")[0] == 0
+    assert findings(run, collection)[1]["labels"] == "sound"
+
+
+def test_a_damaged_model_must_be_trained_again(run: Run, reranked: str) -> None:
+    (path,) = Path(reranked, "models", "rerank").glob("ranker-*.txt")
+    path.write_bytes(bytes(path.stat().st_size))
+    (columns,) = Path(reranked, "labels").glob("*.columns.npy")
+    columns.write_bytes(bytes(columns.stat().st_size))
+    code, states, content = findings(run, reranked)
+    assert code == 1
+    assert states["models/rerank"] == "damaged"
+    code, states, content = findings(run, reranked, "--repair")
+    assert code == 3
+    assert states["models/rerank"] == "damaged"
+    assert states["labels"] == "repaired"
+    assert f"labelkin train {reranked}" in str(content)
+
+
+def test_info_shows_only_models_that_can_be_used(run: Run, reranked: str) -> None:
+    assert json.loads(run("info", reranked, "--json").stdout)["models"] == ["rerank"]
+    # What an interrupted training leaves.
+    Path(reranked, "models", "label-ae").mkdir()
+    assert json.loads(run("info", reranked, "--json").stdout)["models"] == ["rerank"]
+    (path,) = Path(reranked, "models", "rerank").glob("terms-*.txt")
+    path.unlink()
+    content = json.loads(run("info", reranked, "--json").stdout)
+    assert content["models"] == []
+    (state,) = content["model_states"]
+    assert not state["is_usable"]
+    assert "train the reranker again" in state["problem"]
+    shown = run("info", reranked).stdout
+    assert "none that can be used" in shown
+    assert "cannot be used: " in shown
+
+
+def test_info_says_when_a_model_is_older_than_the_documents(run: Run, reranked: str) -> None:
+    assert "since it was trained" not in run("info", reranked).stdout
+    with Indexer.open(reranked) as indexer:
+        first = next(iter(indexer.documents()))
+        indexer.remove([first.id])
+    shown = run("info", reranked).stdout
+    assert "1 document removed since it was trained" in shown
+    assert "may pay" not in shown
+    assert run("add", reranked, "held.jsonl").exit_code == 0
+    shown = run("info", reranked).stdout
+    assert "60 documents added, 1 document removed" in shown
+    assert "`labelkin train` may pay" in shown
+    (state,) = json.loads(run("info", reranked, "--json").stdout)["model_states"]
+    assert (state["added"], state["removed"], state["is_outdated"]) == (60, 1, True)
+    assert state["representation"] == "stems"
+
+
+def test_a_copy_is_as_sound_as_the_original(run: Run, reranked: str, tmp_path: Path) -> None:
+    shutil.copytree(reranked, tmp_path / "copy")
+    assert findings(run, tmp_path / "copy")[0] == 0
