@@ -85,6 +85,8 @@ def _reasons(suggestion: Suggestion, language: str) -> Iterator[str]:
     if suggestion.inferred_from and not suggestion.votes:
         names = (_one_line(one.name(language)) for one in suggestion.inferred_from)
         yield f"inferred from {', '.join(names)}"
+    elif suggestion.neighbours and not suggestion.votes:
+        yield f"none of the {suggestion.neighbours} nearest documents"
     elif suggestion.neighbours:
         yield f"{suggestion.votes} of {suggestion.neighbours} nearest documents"
     strong = [
