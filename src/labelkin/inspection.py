@@ -13,7 +13,7 @@ from labelkin.autoencoder.model import MODEL_NAME, LabelModel
 from labelkin.exceptions import LabelkinError, ModelDamagedError, ModelMismatchError
 from labelkin.neighbours.search import representation_names
 from labelkin.rerank.features import check_groups
-from labelkin.rerank.model import RERANK_NAME, check_files, reranker_info
+from labelkin.rerank.model import RERANK_NAME, reranker_info, verify_reranker
 from labelkin.rerank.ranker import check_lightgbm
 from labelkin.store.models import DESCRIPTION
 from labelkin.store.snapshot import Snapshot
@@ -73,6 +73,7 @@ def model_states(snapshot: Snapshot) -> list[ModelState]:
 
 def _autoencoder(folder: Path, snapshot: Snapshot) -> ModelState:
     model = LabelModel.load(folder)
+    model.verify()
     by_id = snapshot.columns_by_id()
     if not any(label in by_id for label in model.info.labels):
         raise ModelMismatchError(
@@ -95,7 +96,7 @@ def _reranker(folder: Path, snapshot: Snapshot) -> ModelState:
     info = reranker_info(folder)
     check_lightgbm()
     check_groups(folder, info.groups)
-    check_files(folder)
+    verify_reranker(folder)
     state = info.state
     if not snapshot.knows(state["generation"], state["token"]):
         raise ModelMismatchError(

@@ -8,6 +8,7 @@ against the change log.
 
 from __future__ import annotations
 
+import re
 import shutil
 import sqlite3
 import zipfile
@@ -24,7 +25,7 @@ import numpy as np
 from labelkin.autoencoder.latents import verify_latents
 from labelkin.autoencoder.model import MODEL_NAME, LabelModel, verify_weights
 from labelkin.checksums import is_sealed, verify_trailer
-from labelkin.exceptions import CollectionDamagedError, LabelkinError
+from labelkin.exceptions import CollectionDamagedError, ConfigError, LabelkinError
 from labelkin.inspection import LSA_NAME
 from labelkin.neighbours.tantivy_engine import TantivyEngine, read_record
 from labelkin.neighbours.vector_file import VectorFile
@@ -40,6 +41,8 @@ from labelkin.store.rows import concept_from_json, document_checksum
 _PAGE = 1000
 _NO_CHECKSUM = "no checksum recorded, an earlier version wrote it; it gets one when next written"
 _TRAIN = "train again: `labelkin train {path}`"
+# The remedy of models, which findings have apart from the problem.
+_AGAIN = re.compile("; train the (model|reranker) again$")
 _RESTORE = "restore it from a backup"
 
 State = Literal["sound", "damaged", "no checksum", "repaired"]
@@ -118,10 +121,10 @@ class _Check:
         )
         settings = self._check(
             CONFIG_NAME,
-            lambda: _ignored(read_config(self.path / CONFIG_NAME)),
+            lambda: _check_settings(self.path / CONFIG_NAME),
             f"correct {CONFIG_NAME}, or move it away: defaults are used then",
         )
-        if not settings and not (self.path / CONFIG_NAME).exists():
+        if not settings and _is_empty(self.path / CONFIG_NAME):
             remedy = "--repair writes the defaults"
             if self.repair:
                 write_config(Config(), self.path / CONFIG_NAME)
@@ -219,11 +222,15 @@ class _Check:
         try:
             has_checksum = check()
         except (LabelkinError, OSError, ValueError, sqlite3.Error) as error:
-            problem = " ".join(str(error).split())
+            problem = _AGAIN.sub("", " ".join(str(error).split()))
             if mend is None or not self.repair:
                 self.findings.append(Finding(part, "damaged", problem, remedy))
                 return False
-            mend()
+            try:
+                mend()
+            except (LabelkinError, OSError) as failure:
+                self.findings.append(Finding(part, "damaged", problem, str(failure)))
+                return False
             self.findings.append(Finding(part, "repaired", problem, mended))
             return True
         finding = Finding(part)
@@ -235,6 +242,16 @@ class _Check:
 
 def _ignored(value: object) -> None:
     del value
+
+
+def _check_settings(path: Path) -> None:
+    if _is_empty(path):
+        raise ConfigError(f"{path}: {'empty' if path.exists() else 'missing'}")
+    read_config(path)
+
+
+def _is_empty(path: Path) -> bool:
+    return not path.exists() or not path.read_bytes().strip()
 
 
 def _check_database(collection: Collection) -> None:

@@ -77,11 +77,14 @@ def test_a_lost_manifest(run: Run, collection: Path) -> None:
     assert findings(run, collection)[0] == 0
 
 
-def test_missing_settings(run: Run, collection: Path) -> None:
+@pytest.mark.parametrize("state", ["missing", "empty"])
+def test_missing_settings(run: Run, collection: Path, state: str) -> None:
     (collection / "labelkin.toml").unlink()
+    if state == "empty":
+        (collection / "labelkin.toml").touch()
     done = run("suggest", collection, "--title", "On rye")
     assert done.exit_code == 0
-    assert "missing; using the defaults" in done.stderr
+    assert f"{state}; using the defaults" in done.stderr
     assert findings(run, collection)[1]["labelkin.toml"] == "damaged"
     assert findings(run, collection, "--repair")[1]["labelkin.toml"] == "repaired"
     assert findings(run, collection)[0] == 0
@@ -204,7 +207,7 @@ def test_info_shows_only_models_that_can_be_used(run: Run, reranked: str) -> Non
     Path(reranked, "models", "label-ae").mkdir()
     assert json.loads(run("info", reranked, "--json").stdout)["models"] == ["rerank"]
     (path,) = Path(reranked, "models", "rerank").glob("terms-*.txt")
-    path.unlink()
+    path.write_bytes(bytes(path.stat().st_size))
     content = json.loads(run("info", reranked, "--json").stdout)
     assert content["models"] == []
     (state,) = content["model_states"]
@@ -235,3 +238,17 @@ def test_info_says_when_a_model_is_older_than_the_documents(run: Run, reranked: 
 def test_a_copy_is_as_sound_as_the_original(run: Run, reranked: str, tmp_path: Path) -> None:
     shutil.copytree(reranked, tmp_path / "copy")
     assert findings(run, tmp_path / "copy")[0] == 0
+
+
+def test_an_index_that_another_process_has_open_is_not_deleted(run: Run, collection: Path) -> None:
+    with Indexer.open(collection) as indexer:
+        indexer.build()
+        (path,) = collection.glob("indexes/terms-*/*.idx")
+        content = path.read_bytes()
+        path.write_bytes(content[:-1] + b"?")
+        code, states, report = findings(run, collection, "--repair")
+        assert code == 1
+        assert "damaged" in states.values()
+        assert "another process has it open" in str(report)
+    assert path.exists()
+    assert findings(run, collection, "--repair")[0] == 0

@@ -482,7 +482,7 @@ def test_a_lost_manifest_says_how_to_recover(
     manifest.unlink()
     if content is not None:
         manifest.write_text(content)
-    for start in (Indexer.open, Indexer.open_or_create):
+    for start in (Indexer.open, Indexer.open_or_create, Indexer.create):
         with pytest.raises(CollectionDamagedError) as caught:
             start(tmp_path / "c")
         message = str(caught.value)
@@ -491,16 +491,19 @@ def test_a_lost_manifest_says_how_to_recover(
         assert "\n" not in message
 
 
+@pytest.mark.parametrize("state", ["missing", "empty"])
 def test_without_settings_the_defaults_are_used(
-    tmp_path: Path, indexer: Indexer, caplog: pytest.LogCaptureFixture
+    state: str, tmp_path: Path, indexer: Indexer, caplog: pytest.LogCaptureFixture
 ) -> None:
     indexer.close()
     (tmp_path / "c" / "labelkin.toml").unlink()
+    if state == "empty":
+        (tmp_path / "c" / "labelkin.toml").touch()
     caplog.set_level("INFO", "labelkin")
     with Indexer.open(tmp_path / "c") as opened:
         assert opened.config == Config()
         (line,) = [record.getMessage() for record in caplog.records]
-        assert "labelkin.toml: missing; using the defaults" in line
+        assert f"labelkin.toml: {state}; using the defaults" in line
         update_config(tmp_path / "c" / "labelkin.toml", {"neighbours": {"k": 7}})
         assert opened.config.neighbours.k == 7
 

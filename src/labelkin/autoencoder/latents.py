@@ -190,7 +190,7 @@ class LatentStore(DerivedStore):
             try:
                 file.verify_items(0, self._size, rows)
             except ChecksumError as error:
-                self.report_damage(str(error))
+                self.report_damage(str(error), logging.WARNING)
                 raise SnapshotDamagedError(f"{error}; try again") from error
 
         return verify

@@ -240,8 +240,7 @@ class LabelModel:
 
     def tensors(self) -> dict[str, npt.NDArray[Any]]:
         """All weights as they are stored, to start another training from."""
-        self._check_sound()
-        verify_weights(self.folder / self._weights)
+        self.verify()
         self._layers(ENCODER)
         self._decoder_layers()
         return {name: _read(self._file, name) for name in self._file.keys()}  # noqa: SIM118
@@ -341,6 +340,17 @@ class LabelModel:
             return table.reshape(about["shape"])
         except (ValueError, KeyError, TypeError) as error:
             raise _damaged(self.folder / self._weights, error) from error
+
+    def verify(self) -> None:
+        """Raise ModelDamagedError if any of the weights are damaged."""
+        self._check_sound()
+        if self._mapped.checksums is None:
+            verify_weights(self.folder / self._weights)
+            return
+        try:
+            self._mapped.verify(0, len(self._mapped.bytes))
+        except ChecksumError as error:
+            raise self._found_damaged(error) from error
 
     def report_damage(self, reason: str) -> None:
         """Log damage once; the model is not used any more."""

@@ -199,13 +199,6 @@ def verify_reranker(folder: Path) -> None:
         _verified(folder / file, name)
 
 
-def check_files(folder: Path) -> None:
-    """Raise ModelDamagedError if a file of the model is missing."""
-    for file in _described(folder)[1].values():
-        if not (folder / file).is_file():
-            raise ModelDamagedError(f"{folder / file}: missing; train the reranker again")
-
-
 def reranker_info(folder: Path) -> RerankInfo:
     """The description of the model in `folder`, without reading the model."""
     return _described(folder)[0]

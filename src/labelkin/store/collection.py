@@ -104,6 +104,9 @@ class Collection(Reader, Closing):
         collection or none.
         """
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            if (path / DATABASE_NAME).is_file():
+                # Documents whose manifest is lost: the error says how to recover them.
+                read_manifest(path)
             raise CollectionExistsError(f"{path}: already exists; choose another name or remove it")
         with folder_errors_explained(path):
             folder = path.resolve()

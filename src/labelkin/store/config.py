@@ -438,19 +438,26 @@ def read_config(path: Path, *, needed: bool = True) -> Config:
     except FileNotFoundError as error:
         if needed:
             raise ConfigError(f"{path}: missing") from error
-        config = parse_config("", path)
-        logger.info(
-            "%s: missing; using the defaults (method %s); `labelkin check %s --repair` writes them",
-            path,
-            config.suggest.method,
-            path.parent,
-        )
-        return config
+        text = ""
+        _note_defaults(path, "missing")
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: not valid TOML: {error}") from error
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from error
+    else:
+        if not text.strip():
+            _note_defaults(path, "empty")
     return parse_config(text, path)
+
+
+def _note_defaults(path: Path, reason: str) -> None:
+    logger.info(
+        "%s: %s; using the defaults (method %s); `labelkin check %s --repair` writes them",
+        path,
+        reason,
+        Config().suggest.method,
+        path.parent,
+    )
 
 
 def parse_config(text: str, path: Path) -> Config:
