@@ -202,7 +202,7 @@ def stats(source: SourcePath, language: Language = None, json: Json = False) -> 
         ]
         columns = [("category", False), ("headings", True), ("places in the tree", True)]
         print_table("", columns, rows)
-        typer.echo()
+        print_line()
     print_facts(
         [
             ("Concepts", f"{len(vocabulary):,}"),
