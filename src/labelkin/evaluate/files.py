@@ -27,9 +27,9 @@ from labelkin.corpus.intake import Intake
 from labelkin.corpus.record import BODY_KEYS, ID_KEYS, TITLE_KEYS, strip_brackets
 from labelkin.corpus.report import ReadReport
 from labelkin.corpus.source import HEAD_BYTES, Source, printable
-from labelkin.corpus.table import csv_rows
+from labelkin.corpus.table import csv_rows, head_lines, tsv_rows
 from labelkin.evaluate.json_labels import json_label_file
-from labelkin.evaluate.label_file import LabelFile, number_of, place
+from labelkin.evaluate.label_file import LabelFile, number_of, place, with_point
 from labelkin.exceptions import DamagedFileError, FormatError, InputError
 from labelkin.outputs import unguarded
 from labelkin.wording import counted, shortened
@@ -55,6 +55,8 @@ def read_label_file(path: Path) -> LabelFile:
         if predictions is not None:
             return predictions
         with Source(path) as source:
+            if not source.head.strip():
+                raise FormatError(f"{source.name}: the file is empty")
             format_name, lines = recognised(source), _first_lines(source)
             if (delimiter := _table_delimiter(lines[0])) is not None:
                 return _from_table(source, delimiter)
@@ -81,7 +83,7 @@ def read_label_file(path: Path) -> LabelFile:
 
 def _first_lines(source: Source) -> list[str]:
     """The complete lines among the first bytes of the file."""
-    lines = source.head.decode("utf-8", "replace").splitlines()
+    lines = head_lines(source.head.rstrip(b"\r\n"))
     return (lines[:-1] if len(source.head) >= HEAD_BYTES else lines) or [""]
 
 
@@ -93,7 +95,7 @@ def _is_scored(lines: list[str]) -> bool:
 def _is_number(cell: str) -> bool:
     """Whether the cell is a number, even one that is not a valid score."""
     try:
-        float(cell)
+        float(with_point(cell))
     except ValueError:
         return False
     return True
@@ -194,7 +196,7 @@ def _from_table(source: Source, delimiter: str) -> LabelFile:
     file = LabelFile(source.name)
     # Quotes have no special meaning in TSV, as in a corpus.
     table = (
-        ((number, line.split("\t")) for number, line in source.lines())
+        tsv_rows(source)
         if delimiter == "\t"
         else csv_rows(source, Intake(source.name, _Refusing()), delimiter)
     )
