@@ -365,6 +365,12 @@ JSON = [
         documents={"b": "On bread"},
     ),
     Case(
+        "a record that begins with a list of documents",
+        {"x.jsonl": lines({"documents": ["one"], **A}, B)},
+        documents=BOTH,
+        labels=BOTH_LABELLED,
+    ),
+    Case(
         "BioASQ with another key first",
         {"x.json": json.dumps({"release": "2026", "articles": [A, B]})},
         documents=BOTH,
@@ -678,6 +684,7 @@ VOCABULARIES = [
             + concept("c d", 'skos:prefLabel "Oats"')
         },
         INIT,
+        says="v.ttl, URIs: 2 URIs have characters that no URI can have, such as <http://e.org/a b>",
         concepts={"http://e.org/a b": "Rye", "http://e.org/c d": "Oats"},
     ),
     Case(
@@ -801,6 +808,34 @@ VOCABULARIES = [
         says="v.csv: the column 'name' occurs twice in the header",
     ),
     Case(
+        "a table with a title and a comment before its header",
+        {"v.csv": "Grain and bread\n# 2026, draft\nid,name\n1,Rye\n2,Oats\n"},
+        INIT,
+        says="v.csv, header: 2 lines before it left out, such as 'Grain and bread'",
+        concepts={"1": "Rye", "2": "Oats"},
+    ),
+    Case(
+        "a table in Latin-1",
+        {"v.tsv": "1\tGrün\n2\tRye\n".encode("latin-1")},
+        INIT,
+        says="v.tsv, encoding: not UTF-8 and read as Windows-1252",
+        concepts={"1": "Grün", "2": "Rye"},
+    ),
+    Case(
+        "JSON Lines of ids and names",
+        {"v.jsonl": lines({"id": "1", "name": "Rye"}, {"id": "2", "name": "Oats"})},
+        INIT,
+        code=1,
+        says="v.jsonl: JSON, but not JSON-LD; give SKOS in an RDF syntax, MeSH descriptor XML or",
+    ),
+    Case(
+        "JSON-LD that is a number",
+        {"v.jsonld": "3"},
+        INIT,
+        code=1,
+        says="v.jsonld: not readable as RDF (json-ld): neither an object nor a list",
+    ),
+    Case(
         "the same id twice",
         {"v.tsv": "1\tRye\n1\tOats\n2\tBread\n"},
         INIT,
@@ -914,6 +949,20 @@ PREDICTIONS = [
         SCORE,
         code=1,
         says="p.jsonl: line 1 is not a list of suggestions",
+    ),
+    Case(
+        "a prediction without a label in JSON",
+        predictions(lines({"id": "a", "suggestions": [{"id": None, "score": 1}]}), "p.jsonl"),
+        SCORE,
+        code=1,
+        says="p.jsonl: line 1 is not a list of suggestions",
+    ),
+    Case(
+        "predictions in Latin-1",
+        {"p.tsv": "a\tGrün\t1\n".encode("latin-1"), "gold.tsv": "a\tGrün\n"},
+        SCORE,
+        says="p.tsv: not UTF-8 and read as Windows-1252",
+        measures=RIGHT,
     ),
     Case(
         "scores with a decimal comma",

@@ -163,7 +163,7 @@ def _is_list(head: bytes) -> bool:
     if opening is None:
         return False
     first = head[opening.end() : opening.end() + 1]
-    return opening.group("key") is not None or first in (b"{", b"]")
+    return first in (b"{", b"]") or (opening.group("key") is not None and not first)
 
 
 def _is_header(line: str, separator: str) -> bool:

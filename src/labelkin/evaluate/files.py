@@ -12,9 +12,11 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -33,6 +35,8 @@ from labelkin.evaluate.label_file import LabelFile, number_of, place, with_point
 from labelkin.exceptions import DamagedFileError, FormatError, InputError
 from labelkin.outputs import unguarded
 from labelkin.wording import counted, shortened
+
+logger = logging.getLogger(__name__)
 
 _LABEL_LINES = re.compile(r"[\w.:/#-]+([ \r\n]+[\w.:/#-]+)*\s*")
 _LABEL_COLUMNS = ("label", "uri", "heading", "subject", "concept")
@@ -54,7 +58,7 @@ def read_label_file(path: Path) -> LabelFile:
         predictions = json_label_file(path)
         if predictions is not None:
             return predictions
-        with Source(path) as source:
+        with Source(path) as source, _encoding_reported(source):
             if not source.head.strip():
                 raise FormatError(f"{source.name}: the file is empty")
             format_name, lines = recognised(source), _first_lines(source)
@@ -79,6 +83,14 @@ def read_label_file(path: Path) -> LabelFile:
     except DamagedFileError as error:
         raise DamagedFileError(f"{printable(path)}: {error}") from error
     return _from_corpus(path)
+
+
+@contextmanager
+def _encoding_reported(source: Source) -> Iterator[None]:
+    """Warn if what was read of a file was not UTF-8."""
+    yield
+    if source.not_utf8:
+        logger.warning("%s: not UTF-8 and read as Windows-1252", source.name)
 
 
 def _first_lines(source: Source) -> list[str]:

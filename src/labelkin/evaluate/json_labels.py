@@ -112,4 +112,6 @@ def _add(file: LabelFile, record: Any, number: int) -> None:
     for item in scored:
         # labelkin writes id and name, Annif uri and label.
         label, name = ("uri", "label") if "uri" in item else ("id", "name")
+        if item[label] in (None, ""):
+            raise ValueError(f"no {label}")
         file.add(document, str(item[label]), number_of(item["score"]), str(item.get(name) or ""))

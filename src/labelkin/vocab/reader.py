@@ -102,7 +102,10 @@ def _read(
                 "names; `init --force` reads it anyway",
                 "corpus",
             )
-        return _concepts(source, format or _recognise(source), report, language)
+        concepts = _concepts(source, format or _recognise(source), report, language)
+        if source.not_utf8:
+            report.note(source.name, "encoding", "not UTF-8 and read as Windows-1252")
+        return concepts
 
 
 def _recognise(source: Source) -> str:
@@ -119,8 +122,14 @@ def _recognise(source: Source) -> str:
         )
     from labelkin.vocab.skos import SYNTAXES
 
-    is_rdf = is_xml(source.head) or is_vocabulary(source.head)
-    return "skos" if is_rdf or _extension(source) in SYNTAXES else "table"
+    if is_xml(source.head) or is_vocabulary(source.head) or _extension(source) in SYNTAXES:
+        return "skos"
+    if source.head.lstrip().startswith((b"{", b"[{")):
+        raise FormatError(
+            f"{source.path}: JSON, but not JSON-LD; give SKOS in an RDF syntax, MeSH descriptor "
+            "XML or a table of ids and names"
+        )
+    return "table"
 
 
 def _concepts(source: Source, format: str, report: ReadReport, language: str) -> list[Concept]:

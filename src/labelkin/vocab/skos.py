@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from labelkin.corpus.foreign import is_xml
@@ -89,6 +92,30 @@ class _Text:
         """The file is closed by who opened it."""
 
 
+class _OddUris(logging.Filter):
+    """Collects the URIs that rdflib would print a line about, each time that it meets them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.uris: set[str] = set()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Keep the URI and drop the message."""
+        uri, _, _ = record.getMessage().partition(" does not look like a valid URI")
+        self.uris.add(uri)
+        return False
+
+    @contextmanager
+    def collected(self) -> Iterator[None]:
+        """Collect URIs as long as the context is entered."""
+        logger = logging.getLogger("rdflib.term")
+        logger.addFilter(self)
+        try:
+            yield
+        finally:
+            logger.removeFilter(self)
+
+
 def read_skos(
     source: Source, syntax: str, report: ReadReport, language: str = "en"
 ) -> list[Concept]:
@@ -103,11 +130,13 @@ def read_skos(
     # Quad syntaxes need a dataset; its default graph is the union of all graphs.
     graph: Graph = Dataset(default_union=True) if syntax in ("nquads", "trig") else Graph()
     text = _Text(source, by_line=syntax in _BY_LINE)
+    odd = _OddUris()
     try:
         with (
             source.damage_reported("in the middle"),
             _warning_filters_lock,
             warnings.catch_warnings(),
+            odd.collected(),
         ):
             # rdflib uses parts of itself that it has deprecated.
             warnings.simplefilter("ignore", DeprecationWarning)
@@ -126,8 +155,10 @@ def read_skos(
         reason = _BAD_TURTLE.sub(r"line \1: \2", " ".join(str(error).split()))[:200]
         place = f"line {text.line}: " if text.line else ""
         raise DamagedFileError(f"not readable as RDF ({syntax}): {place}{reason}") from error
-    if source.not_utf8:
-        report.note(source.name, "encoding", "not UTF-8 and read as Windows-1252")
+    if odd.uris:
+        many = counted(len(odd.uris), "URI has", "URIs have")
+        message = f"{many} characters that no URI can have, such as <{min(odd.uris)}>"
+        report.note(source.name, "URIs", message)
     subjects = set(graph.subjects(RDF.type, SKOS.Concept))
     if not subjects:
         subjects = set(graph.subjects(SKOS.prefLabel))
@@ -150,6 +181,11 @@ def _check_subjects(
     source: Source, graph: Graph, subjects: set[Node], uris: list[URIRef], report: ReadReport
 ) -> None:
     """Raise VocabularyError if there are no concepts that can be used; report lost ones."""
+    if not len(graph):
+        raise VocabularyError(
+            f"{source.name}: no concepts: there is no RDF in the file; give SKOS in an RDF syntax, "
+            "MeSH descriptor XML or a table of ids and names"
+        )
     if not subjects:
         statements = counted(len(graph), "statement")
         raise VocabularyError(
@@ -196,6 +232,8 @@ def _without_remote_contexts(source: Source) -> bytes:
     """The JSON-LD, unless rdflib would fetch a context from the network or another file."""
     content = source.stream.read()
     pending: list[Any] = [json.loads(content)]
+    if not isinstance(pending[0], dict | list):
+        raise DamagedFileError("not readable as RDF (json-ld): neither an object nor a list")
     while pending:
         value = pending.pop()
         if isinstance(value, dict):

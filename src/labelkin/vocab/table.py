@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
+from labelkin.corpus.foreign import is_vocabulary_header
 from labelkin.corpus.intake import Intake
 from labelkin.corpus.language import normalise_language
 from labelkin.corpus.report import ReadReport
@@ -11,7 +13,7 @@ from labelkin.corpus.source import Source
 from labelkin.corpus.table import (
     csv_rows,
     delimiter_of,
-    header_line,
+    head_lines,
     repeated_column,
     tsv_rows,
 )
@@ -26,6 +28,8 @@ _NAME_COLUMNS = ("name", "label", "preflabel")
 _SYNONYM_COLUMNS = ("entry_terms", "synonyms", "altlabel")
 _NOTATION_COLUMNS = ("tree_numbers", "notation", "notations")
 _SEPARATOR = "|"
+# A header may come after a title or comments, but not later than this.
+_HEADER_WITHIN = 10
 
 
 def read_table(source: Source, report: ReadReport, language: str = "en") -> list[Concept]:
@@ -71,11 +75,28 @@ def read_table(source: Source, report: ReadReport, language: str = "en") -> list
 
 
 def _rows(source: Source, report: ReadReport) -> Iterator[tuple[int, list[str]]]:
-    if "\t" in header_line(source.head):
+    lines = head_lines(source.head)
+    before = _lines_before_header(lines)
+    if before:
+        many = counted(before, "line")
+        report.note(source.name, "header", f"{many} before it left out, such as {lines[0][:80]!r}")
+    first = "\n".join(lines[before : before + 1])
+    if "\t" in first:
         rows = tsv_rows(source)
     else:
-        rows = csv_rows(source, Intake(source.name, report), delimiter_of(source.head))
-    return ((number, row) for number, row in rows if any(map(str.strip, row)))
+        delimiter = delimiter_of(first.encode() if before else source.head)
+        rows = csv_rows(source, Intake(source.name, report), delimiter)
+    filled = ((number, row) for number, row in rows if any(map(str.strip, row)))
+    return islice(filled, before, None)
+
+
+def _lines_before_header(lines: list[str]) -> int:
+    """How many lines there are before a header: a title, comments; 0 if there is no header."""
+    filled = [line for line in lines if line.strip()]
+    for place, line in enumerate(filled[:_HEADER_WITHIN]):
+        if any(is_vocabulary_header(line.split(delimiter)) for delimiter in "\t,;"):
+            return place
+    return 0
 
 
 def _from_pair(row: list[str], language: str) -> Concept:
