@@ -150,6 +150,13 @@ ENCODINGS = [
         labels=BOTH_LABELLED,
     ),
     Case(
+        "line ends of an old Macintosh in a gzip file without its end",
+        {"x.csv.gz": gzip.compress(TABLE.replace("\n", "\r").encode())[:-4]},
+        code=3,
+        says="x.csv.gz: damaged after line 3: the gzip data is truncated",
+        documents=BOTH,
+    ),
+    Case(
         "line ends of three systems in one file",
         {"x.jsonl": lines(A).rstrip() + "\r\n" + lines(B).rstrip() + "\r\r\n\n"},
         documents=BOTH,
@@ -509,6 +516,14 @@ FILES = [
         command="add c /dev/null --json",
         code=1,
         says="/dev/null is empty",
+    ),
+    Case(
+        "a file that the disk cannot read",
+        {"good.jsonl": lines(A)},
+        command="add c FILE /proc/self/mem --json",
+        code=3,
+        says="/proc/self/mem: cannot be read at its start: Input/output error",
+        documents={"a": "On oats"},
     ),
     Case(
         "a link to itself",
@@ -1068,6 +1083,8 @@ def run(case: Case) -> Result:
 def test_the_right_outcome(
     case: Case, template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if "/proc/" in case.command and not Path("/proc/self/mem").exists():
+        pytest.skip("needs Linux")
     monkeypatch.chdir(tmp_path)
     shutil.copytree(template, "c")
     result = run(case)

@@ -7,7 +7,7 @@ import io
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -143,7 +143,10 @@ class Source(Closing):
         while head.startswith(_UTF8_MARK):
             head = head.removeprefix(_UTF8_MARK)
         if b"\r" in head and b"\n" not in head:
-            ahead = head + _first_bytes(plain, _LOOK_AHEAD)
+            ahead = head
+            # Damage is reported where it is reached.
+            with suppress(CompressedDataError):
+                ahead += _first_bytes(plain, _LOOK_AHEAD)
             whole = io.BufferedReader(_Rewound(ahead, plain))
             if b"\n" not in ahead:
                 # Carriage returns alone end the lines, as on an old Macintosh.
@@ -178,6 +181,10 @@ class Source(Closing):
         except CompressedDataError as error:
             place = where if isinstance(where, str) else where()
             raise DamagedFileError(f"damaged {place}: {error}") from error
+        except OSError as error:
+            place = where if isinstance(where, str) else where()
+            reason = error.strerror or error
+            raise DamagedFileError(f"cannot be read {place}: {reason}") from error
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """Lines without line ends, numbered from 1; bytes that are not UTF-8 are read as cp1252.
