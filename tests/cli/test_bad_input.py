@@ -63,7 +63,7 @@ CASES: dict[str, tuple[str, bytes, int, str, int]] = {
         "line 1: control characters in a label: 'Oa\\x00ts' was read as 'Oats'",
         1,
     ),
-    "XML of another kind": ("o.xml", b"<html></html>", 1, "XML, but not a PubmedArticleSet", 0),
+    "XML of another kind": ("o.xml", b"<feed></feed>", 1, "XML, but not a PubmedArticleSet", 0),
     "an empty folder": ("", b"", 1, "folder: the folder is empty", 0),
 }
 

@@ -45,7 +45,9 @@ def test_lines_of_all_kinds(write: Write, text: str) -> None:
 def test_numbers_of_all_kinds(write: Write) -> None:
     rows = "d1\tA\t+0.5\textra\nd1\tB\t9.9e+00\textra\nd1\tC\t.7\n"
     assert read_label_file(write("a.tsv", rows)).ranked("d1") == ["B", "C", "A"]
-    for score in ("nan", "inf", "0,5", ".", "1.2.3", ""):
+    rows = "d1\tA\t0,5\nd1\tB\t1,25\nd1\tC\t0,700\nd1\tD\t-0,1\n"
+    assert read_label_file(write("a.tsv", rows)).ranked("d1") == ["B", "C", "A", "D"]
+    for score in ("nan", "inf", "1,000", "0,5,0", ".", "1.2.3", ""):
         with pytest.raises(DamagedFileError, match="line 3 is not"):
             read_label_file(write("b.tsv", f"d1\tA\t1\nd1\tB\t2\nd1\tC\t{score}\n"))
 

@@ -249,7 +249,7 @@ def test_annif_pairs_and_bad_rows(write: Write, caplog: pytest.LogCaptureFixture
         ("v.ttl", "@prefix broken", DamagedFileError, "not readable as RDF"),
         ("v.ttl", "<http://a> <http://b> <http://c> .", VocabularyError, "no concept"),
         ("v.xml", DESCRIPTORS[: len(DESCRIPTORS) // 2], DamagedFileError, "broken XML"),
-        ("v.tsv", "only one column\n", VocabularyError, "no concept"),
+        ("v.tsv", "only one column\n", VocabularyError, "no name in 1 of 1 row"),
         (
             "v.tsv.gz",
             gzip.compress(b"a\tb\n" * 10_000, mtime=0)[:-20],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -187,6 +187,8 @@ def _write_counts(report: AddReport, path: Path) -> None:
 
 
 def _as_json(report: AddReport, read: ReadReport, total: int) -> dict[str, Any]:
-    stored = asdict(report)
+    # Before Python 3.12, asdict breaks counters.
+    counters = {"unresolved": dict(report.unresolved), "ambiguous": dict(report.ambiguous)}
+    stored = {**asdict(replace(report, unresolved=Counter(), ambiguous=Counter())), **counters}
     del stored["without_labels"]
     return {**asdict(read), **stored, "documents": total}

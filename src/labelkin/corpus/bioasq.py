@@ -13,12 +13,23 @@ import re
 from collections.abc import Iterator
 
 from labelkin.corpus.document import Document
-from labelkin.corpus.intake import Intake, parse_json
-from labelkin.corpus.record import LANGUAGE_KEYS, RecordError
+from labelkin.corpus.intake import Intake
+from labelkin.corpus.json_values import parse_json, stream_values
+from labelkin.corpus.record import (
+    BODY_KEYS,
+    ID_KEYS,
+    LABEL_KEYS,
+    LANGUAGE_KEYS,
+    TITLE_KEYS,
+    RecordError,
+)
 from labelkin.corpus.source import Source
 from labelkin.exceptions import DamagedFileError
 
-OPENING = re.compile(r'\s*(?:\{\s*"(?P<key>articles|documents)"\s*:\s*)?\[\s*')
+# What precedes the first article. Other members may come first, but not those of a record.
+_RECORD_KEYS = "|".join((*ID_KEYS, *TITLE_KEYS, *BODY_KEYS, *LABEL_KEYS))
+_MEMBER = rf'"(?!(?:{_RECORD_KEYS})")\w+"\s*:\s*(?:"[^"]*"|[\w.+-]+)\s*,\s*'
+OPENING = re.compile(rf'\s*(?:\{{\s*(?:{_MEMBER})*"(?P<key>articles|documents)"\s*:\s*)?\[\s*')
 _ARTICLE_END = re.compile(r"\}\s*(,|\]\s*\}?)?\s*$")
 _LIST_END = re.compile(r"(?:^|(?<=\}))\s*\]\s*\}?\s*$")
 
@@ -55,7 +66,8 @@ def _read_lines(source: Source, intake: Intake) -> Iterator[Document]:
                 intake.report.skip(source.name, f"line {number}", str(error))
                 continue
         for article in articles:
-            yield from intake.take(_with_language(article), f"line {number}")
+            where = f"line {number}"
+            yield from intake.take(_with_language(intake.noted(article, where)), where)
     if not closed:
         raise DamagedFileError(f"truncated after line {number}: the list is never closed")
 
@@ -67,17 +79,8 @@ def _articles(text: str) -> list[object]:
 
 
 def _read_stream(source: Source, intake: Intake, prefix: str) -> Iterator[Document]:
-    import ijson
-
-    number = 0
-    try:
-        with source.damage_reported(lambda: f"after article {number}"):
-            for record in ijson.items(source.stream, prefix, use_float=True):
-                number += 1
-                yield from intake.take(_with_language(record), f"article {number}")
-    except ijson.JSONError as error:
-        reason = " ".join(str(error).split())
-        raise DamagedFileError(f"broken JSON after article {number}: {reason}") from error
+    for number, record in enumerate(stream_values(source, prefix, "article"), start=1):
+        yield from intake.take(_with_language(record), f"article {number}")
 
 
 def _with_language(record: object) -> object:

@@ -22,7 +22,7 @@ from labelkin.corpus.intake import Intake
 from labelkin.corpus.plausibility import SAMPLE, implausible
 from labelkin.corpus.report import ReadReport
 from labelkin.corpus.source import Source, printable
-from labelkin.corpus.text import clean_text
+from labelkin.corpus.text import clean_text, is_valid_id
 from labelkin.exceptions import DamagedFileError, FormatError, InputError, WrongKindError
 from labelkin.wording import counted
 
@@ -73,9 +73,14 @@ class Corpus:
         self._inputs: list[Path | AnnifFolder] = []
         self._left_out: list[str] = []
         for path in paths:
+            if path in self._inputs and not path.is_file():
+                name = _name(path)
+                raise InputError(f"{name} is given more than once, but can be read only once")
             self._inputs += self._inputs_of(path)
 
     def _inputs_of(self, path: Path) -> list[Path | AnnifFolder]:
+        if path.is_symlink() and not path.exists():
+            raise InputError(f"{printable(path)}: a link that leads nowhere")
         if str(path) != "-" and not path.exists():
             raise InputError(f"{printable(path)}: no such file or folder")
         if path.is_dir():
@@ -259,6 +264,11 @@ class Corpus:
         lines = [line for _, line in source.lines()]
         default = _PLAIN_STANDARD_INPUT if str(source.path) == "-" else Path(source.stem).name
         identifier = default if self._text_id is None else self._text_id
+        if self._text_id is None and not is_valid_id(identifier):
+            raise InputError(
+                f"{source.name}: the id {identifier!r} has a line break, tab or other control "
+                "character; rename the file"
+            )
         return Document(identifier, body=clean_text("\n".join(lines)))
 
 

@@ -21,6 +21,7 @@ CONTAINERS = frozenset((PDF, OFFICE, _TAR, *_ARCHIVES.values()))
 _OFFICE_PARTS = re.compile(rb"(word|xl|ppt)/|mimetypeapplication/(vnd\.oasis|epub)")
 _TAR_MAGIC_AT = 257
 
+_WEB_PAGE = re.compile(rb"\s*<(!doctype\s+)?html\b", re.IGNORECASE)
 _MESH_ROOT = re.compile(rb"<DescriptorRecord(Set)?\b")
 _RDF_XML = re.compile(rb"<rdf:RDF\b|https?://www\.w3\.org/2004/02/skos/core#")
 _RDF_START = re.compile(
@@ -60,12 +61,22 @@ def foreign_kind(head: bytes) -> Foreign | None:
     return None
 
 
+def is_xml(head: bytes) -> bool:
+    """Whether a file is XML; Turtle and N-Triples may begin with a URI in angle brackets."""
+    return head.lstrip().startswith((b"<?xml", b"<!--", b"<!DOCTYPE", b"<rdf:RDF"))
+
+
 def is_vocabulary(head: bytes, name: str = "") -> bool:
     """Whether a file is MeSH's descriptor XML or RDF, which hold concepts and no documents."""
     start = head.lstrip()
     if start.startswith(b"<") and (_MESH_ROOT.search(head) or _RDF_XML.search(head)):
         return True
     return bool(_RDF_START.match(start)) or name.lower().endswith(_RDF_SUFFIXES)
+
+
+def is_web_page(head: bytes) -> bool:
+    """Whether a file is HTML, as a server sends it instead of the file that was wanted."""
+    return _WEB_PAGE.match(head) is not None
 
 
 def is_vocabulary_header(cells: list[str]) -> bool:

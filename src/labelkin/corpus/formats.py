@@ -9,13 +9,20 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from labelkin.corpus.bioasq import OPENING
 from labelkin.corpus.compression import without_suffix
 from labelkin.corpus.document import Deletion, Document
-from labelkin.corpus.foreign import VOCABULARY, is_vocabulary, is_vocabulary_header
+from labelkin.corpus.foreign import (
+    VOCABULARY,
+    is_vocabulary,
+    is_vocabulary_header,
+    is_web_page,
+)
 from labelkin.corpus.intake import Intake
+from labelkin.corpus.json_values import spans_lines
 from labelkin.corpus.record import BODY_KEYS, TITLE_KEYS
 from labelkin.corpus.source import Source
-from labelkin.corpus.table import COLUMNS
+from labelkin.corpus.table import COLUMNS, header_line
 from labelkin.exceptions import FormatError, WrongKindError
 
 if TYPE_CHECKING:
@@ -53,9 +60,10 @@ FORMATS = {
 
 TEXT_KEY = re.compile('"({})"\\s*:'.format("|".join((*TITLE_KEYS, *BODY_KEYS))).encode())
 _NEARLY_ALL = 0.9
+_JSON_LINES = (".jsonl", ".ndjson")
 _ANNIF_KEYS = re.compile(rb'"(document_id|subjects)"\s*:')
-_BIOASQ_START = re.compile(rb'(\{\s*"(articles|documents)"\s*:\s*\[|\[\s*[{\]])')
-_PUBMED_ROOT = re.compile(rb"<(PubmedArticleSet|MedlineCitationSet|DeleteCitation)\b")
+_LIST_START = re.compile(OPENING.pattern.encode())
+_PUBMED_ROOT = re.compile(rb"<(\w+:)?(PubmedArticleSet|MedlineCitationSet|DeleteCitation)\b")
 
 
 def recognise(source: Source, *, force: bool = False) -> Format:
@@ -66,6 +74,7 @@ def recognise(source: Source, *, force: bool = False) -> Format:
     head = source.head.lstrip()
     extension = extension_of(source.name)
     first_line = head.split(b"\n", 1)[0]
+    header = header_line(head)
     if not head:
         raise FormatError(f"{source.name}: the file is empty")
     if b"\x00" in head:
@@ -78,16 +87,23 @@ def recognise(source: Source, *, force: bool = False) -> Format:
             "`labelkin init --vocab`; --force reads it anyway",
             VOCABULARY,
         )
-    if _BIOASQ_START.match(head):
+    if is_web_page(head):
+        raise FormatError(
+            f"{source.name}: a web page (HTML), not a corpus; was it downloaded completely, or is "
+            "a login needed?"
+        )
+    if _is_list(head):
         return FORMATS["bioasq"]
     if head.startswith(b"{"):
-        return FORMATS["annif-jsonl" if _ANNIF_KEYS.search(first_line) else "jsonl"]
+        start = head if spans_lines(head) else first_line
+        return FORMATS["annif-jsonl" if _ANNIF_KEYS.search(start) else "jsonl"]
+    is_csv = _is_header(header, ",") or _is_header(header, ";")
     if extension == ".csv":
-        return FORMATS["csv"]
-    if b"\t" in first_line or extension == ".tsv":
-        if _is_header(first_line, "\t"):
+        return FORMATS["tsv" if not is_csv and _is_header(header, "\t") else "csv"]
+    if "\t" in header or (extension == ".tsv" and not is_csv):
+        if _is_header(header, "\t"):
             return FORMATS["tsv"]
-        if not force and is_vocabulary_header(cells := _cells(first_line, "\t")):
+        if not force and is_vocabulary_header(cells := _cells(header, "\t")):
             raise WrongKindError(
                 f"{source.name}: looks like a vocabulary, not like a corpus: its columns are "
                 f"{', '.join(cells)[:100]}; give it to `labelkin init --vocab`; "
@@ -95,8 +111,10 @@ def recognise(source: Source, *, force: bool = False) -> Format:
                 VOCABULARY,
             )
         return FORMATS["annif-tsv"]
-    if _is_header(first_line, ",") or _is_header(first_line, ";"):
+    if is_csv:
         return FORMATS["csv"]
+    if extension in _JSON_LINES:
+        return FORMATS["jsonl"]
     if head.startswith(b"<"):
         raise FormatError(f"{source.name}: XML, but not a PubmedArticleSet")
     raise FormatError(
@@ -132,18 +150,26 @@ def has_subjects(head: bytes) -> bool:
 
 def has_text_column(head: bytes, delimiters: str = "\t,;") -> bool:
     """Whether the first line names a column with text."""
-    first_line = head.split(b"\n", 1)[0]
+    header = header_line(head)
     wanted = {key.casefold() for key in (*TITLE_KEYS, *BODY_KEYS)}
     return any(
-        wanted & {cell.casefold() for cell in _cells(first_line, delimiter)}
-        for delimiter in delimiters
+        wanted & {cell.casefold() for cell in _cells(header, delimiter)} for delimiter in delimiters
     )
 
 
-def _is_header(line: bytes, separator: str) -> bool:
+def _is_list(head: bytes) -> bool:
+    """Whether a file begins a list of records; a bracket alone may begin a text."""
+    opening = _LIST_START.match(head)
+    if opening is None:
+        return False
+    first = head[opening.end() : opening.end() + 1]
+    return first in (b"{", b"]") or (opening.group("key") is not None and not first)
+
+
+def _is_header(line: str, separator: str) -> bool:
     """Whether two or more cells are column names; a single one may be a word of a text."""
     return sum(cell.casefold() in COLUMNS for cell in _cells(line, separator)) > 1
 
 
-def _cells(line: bytes, separator: str) -> list[str]:
-    return [cell.strip().strip('"') for cell in line.decode("utf-8", "replace").split(separator)]
+def _cells(line: str, separator: str) -> list[str]:
+    return [cell.strip().strip('"') for cell in line.split(separator)]

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from labelkin.corpus.document import Document
+from labelkin.corpus.json_values import RepeatedKeys, parse_json, parse_line
 from labelkin.corpus.record import RecordError, document_from_record
 from labelkin.corpus.report import ReadReport
 from labelkin.corpus.text import text_checksum
@@ -17,16 +18,6 @@ from labelkin.corpus.text import text_checksum
 _SHOWN_VALUES = 3
 # Deeper records are refused (record.py).
 _DEEPEST = 100
-
-
-def parse_json(text: str) -> Any:
-    """Parse `text`; RecordError if it is not valid JSON. NaN and infinities are let through."""
-    try:
-        return json.loads(text)
-    except RecursionError as error:
-        raise RecordError("JSON nested too deeply") from error
-    except ValueError as error:
-        raise RecordError(f"broken JSON ({error})") from error
 
 
 def not_finite(value: object) -> list[float]:
@@ -100,14 +91,25 @@ class Intake:
         self._repeats[checksum] += 1
         return f"{identifier}-{self._repeats[checksum] + 1}"
 
-    def take_json(self, text: str, where: str) -> Iterator[Document]:
-        """Like `take`, for a record that is still JSON text."""
-        for record in self.parse(text, where):
-            yield from self.take(record, where)
-
-    def parse(self, text: str, where: str) -> Iterator[object]:
-        """Yield the JSON value in `text`; broken JSON is reported and yields nothing."""
+    def parse(self, text: str, where: str) -> list[object]:
+        """The JSON value in `text`; broken JSON is reported and gives none."""
         try:
-            yield parse_json(text)
+            return [self.noted(parse_json(text), where)]
         except RecordError as error:
             self.report.skip(self.source_name, where, str(error))
+            return []
+
+    def parse_line(self, line: str, where: str) -> list[object]:
+        """The JSON values on one line; broken JSON is reported and gives none."""
+        try:
+            return [self.noted(value, where) for value in parse_line(line)]
+        except RecordError as error:
+            self.report.skip(self.source_name, where, str(error))
+            return []
+
+    def noted(self, value: object, where: str) -> object:
+        """The JSON value itself, after a report if one of its keys is repeated."""
+        if isinstance(value, RepeatedKeys):
+            message = f'the key "{value.key}" occurs twice; the last one counts'
+            self.report.note(self.source_name, where, message)
+        return value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import threading
 from collections import deque
 from collections.abc import Iterator
@@ -11,7 +12,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from labelkin.corpus.document import Document
-from labelkin.corpus.intake import Intake, parse_json
+from labelkin.corpus.intake import Intake
+from labelkin.corpus.json_values import parse_json
 from labelkin.corpus.record import (
     BODY_KEYS,
     ID_KEYS,
@@ -48,6 +50,48 @@ COLUMNS = {
 }
 
 Row = tuple[int, list[str]]
+# Excel's own first line, which names the delimiter.
+_EXCEL_LINE = re.compile(r'"?sep=(.)"?', re.IGNORECASE)
+
+
+def head_lines(head: bytes) -> list[str]:
+    """The lines of a file's head, without blank ones and Excel's `sep=;` at its beginning."""
+    lines = head.decode("utf-8", "replace").split("\n")
+    start = next((n for n, line in enumerate(lines) if not _is_before_header(line)), len(lines))
+    return [line.rstrip("\r") for line in lines[start:]]
+
+
+def header_line(head: bytes) -> str:
+    """The line that would be a table's header."""
+    return next(iter(head_lines(head)), "")
+
+
+def delimiter_of(head: bytes) -> str:
+    """What separates the cells of a CSV file: what Excel's first line says, else `;` or `,`."""
+    first = head.lstrip().split(b"\n", 1)[0].decode("utf-8", "replace")
+    # A tab can be the delimiter.
+    if (named := _EXCEL_LINE.fullmatch(first.strip("\r "))) is not None:
+        return named.group(1)
+    header = header_line(head)
+    return ";" if header.count(";") > header.count(",") else ","
+
+
+def table_lines(source: Source) -> Iterator[tuple[int, str]]:
+    """The numbered lines of a table, from its header on."""
+    lines = source.lines()
+    for number, line in lines:
+        if not _is_before_header(line):
+            yield number, line
+            yield from lines
+
+
+def _is_before_header(line: str) -> bool:
+    return not line.strip() or _EXCEL_LINE.fullmatch(line.strip("\r ")) is not None
+
+
+def tsv_rows(source: Source) -> Iterator[Row]:
+    """The rows of a tab-separated table with their line numbers."""
+    return ((number, line.split("\t")) for number, line in table_lines(source))
 
 
 def column_name(cell: str) -> str:
@@ -62,21 +106,19 @@ def read_csv(source: Source, intake: Intake) -> Iterator[Document]:
     The intake's separator separates several labels in one cell; Annif's columns
     `subject_uris` (separated by spaces) and `subject_labels` are known too. A
     column `field.NAME` is a further text field, any other column is metadata.
-    Without an id column, ids are made from the texts. The delimiter is a
-    semicolon if the header has more semicolons than commas. An apostrophe that
-    keeps a spreadsheet from running a cell is removed.
+    Without an id column, ids are made from the texts. The delimiter is what
+    Excel's line `sep=;` says, or a semicolon if the header has more semicolons
+    than commas. An apostrophe that keeps a spreadsheet from running a cell is
+    removed.
     """
-    first_line = source.head.split(b"\n", 1)[0]
-    delimiter = ";" if first_line.count(b";") > first_line.count(b",") else ","
-    rows = csv_rows(source, intake, delimiter)
+    rows = csv_rows(source, intake, delimiter_of(source.head))
     plain = ((number, [unguarded(cell) for cell in cells]) for number, cells in rows)
     yield from _read_rows(source, intake, plain)
 
 
 def read_tsv(source: Source, intake: Intake) -> Iterator[Document]:
     """Like CSV, but tab-separated; quotes have no special meaning."""
-    rows = ((number, line.split("\t")) for number, line in source.lines())
-    yield from _read_rows(source, intake, rows)
+    yield from _read_rows(source, intake, tsv_rows(source))
 
 
 def csv_rows(source: Source, intake: Intake, delimiter: str) -> Iterator[Row]:
@@ -85,7 +127,7 @@ def csv_rows(source: Source, intake: Intake, delimiter: str) -> Iterator[Row]:
     A quote that is never closed costs only its own line: it is reported, and
     reading continues with the next line.
     """
-    lines = source.lines()
+    lines = table_lines(source)
     waiting: deque[tuple[int, str]] = deque()
     while (start := _next(waiting, lines)) is not None:
         taken = [start]
@@ -148,8 +190,8 @@ def _fields_of_any_size(text: list[str]) -> Iterator[None]:
 def _read_rows(source: Source, intake: Intake, rows: Iterator[Row]) -> Iterator[Document]:
     _, first = next(rows, (0, []))
     header = [column_name(cell) for cell in first]
-    if len(set(header)) != len(header):
-        raise FormatError(f"{source.name}: a column name occurs twice in the header")
+    if (twice := repeated_column(header)) is not None:
+        raise FormatError(f"{source.name}: a column name occurs twice in the header: {twice}")
     if not {*TITLE_KEYS, *BODY_KEYS} & {*header}:
         raise FormatError(
             f"{source.name}: no column with text; the header names {', '.join(header)[:100]}, "
@@ -158,11 +200,19 @@ def _read_rows(source: Source, intake: Intake, rows: Iterator[Row]) -> Iterator[
     has_id = any(key in header for key in ID_KEYS)
     for number, cells in rows:
         where = f"line {number}"
-        if len(cells) > len(header):
+        if any(map(str.strip, cells[len(header) :])):
             reason = f"{len(cells)} cells, but the header names {counted(len(header), 'column')}"
             intake.report.skip(source.name, where, reason)
-        elif any(cells):
+        elif [column_name(cell) for cell in cells] == header:
+            intake.report.note(source.name, where, "the header again; left out")
+        elif any(map(str.strip, cells)):
             yield from intake.take(_record(header, cells), where, needs_id=has_id)
+
+
+def repeated_column(header: list[str]) -> str | None:
+    """A column name that occurs twice; columns without a name are ignored."""
+    names = [name for name in header if name]
+    return next((name for place, name in enumerate(names) if name in names[:place]), None)
 
 
 def _record(header: list[str], cells: list[str]) -> dict[str, Any]:

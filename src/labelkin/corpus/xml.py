@@ -21,8 +21,10 @@ _LONGEST_ENTITY = 500
 def stream_elements(source: Source, *tags: str) -> Iterator[_Element]:
     """Yield the elements with these tags in file order; each is freed after use.
 
-    Entities are not expanded and no DTD is fetched, so a hostile file does no
-    harm. Truncated XML raises DamagedFileError after the last complete element.
+    The tags are matched in any namespace; namespaces, comments and processing
+    instructions are removed. Entities are not expanded and no DTD is fetched, so
+    a hostile file does no harm. Truncated XML raises DamagedFileError after the
+    last complete element.
     """
     from lxml import etree
 
@@ -32,16 +34,27 @@ def stream_elements(source: Source, *tags: str) -> Iterator[_Element]:
             for _, element in etree.iterparse(
                 source.stream,
                 events=("end",),
-                tag=tags,
+                tag=[f"{{*}}{tag}" for tag in tags],
                 resolve_entities=False,
                 no_network=True,
                 huge_tree=True,
+                remove_comments=True,
+                remove_pis=True,
             ):
+                _remove_namespaces(element)
                 yield element
                 number += 1
                 _free(element)
     except etree.XMLSyntaxError as error:
         raise DamagedFileError(f"broken XML after record {number}: {error.msg}") from error
+
+
+def _remove_namespaces(element: _Element) -> None:
+    """Remove the namespace from the tags of an element and of all that it contains."""
+    if not element.prefix and not element.tag.startswith("{"):
+        return
+    for node in element.iter("*"):
+        node.tag = node.tag.rpartition("}")[2]
 
 
 def _free(element: _Element) -> None:

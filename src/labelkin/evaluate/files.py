@@ -12,9 +12,11 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -27,12 +29,14 @@ from labelkin.corpus.intake import Intake
 from labelkin.corpus.record import BODY_KEYS, ID_KEYS, TITLE_KEYS, strip_brackets
 from labelkin.corpus.report import ReadReport
 from labelkin.corpus.source import HEAD_BYTES, Source, printable
-from labelkin.corpus.table import csv_rows
+from labelkin.corpus.table import csv_rows, head_lines, tsv_rows
 from labelkin.evaluate.json_labels import json_label_file
-from labelkin.evaluate.label_file import LabelFile, number_of, place
+from labelkin.evaluate.label_file import LabelFile, number_of, place, with_point
 from labelkin.exceptions import DamagedFileError, FormatError, InputError
 from labelkin.outputs import unguarded
 from labelkin.wording import counted, shortened
+
+logger = logging.getLogger(__name__)
 
 _LABEL_LINES = re.compile(r"[\w.:/#-]+([ \r\n]+[\w.:/#-]+)*\s*")
 _LABEL_COLUMNS = ("label", "uri", "heading", "subject", "concept")
@@ -54,7 +58,9 @@ def read_label_file(path: Path) -> LabelFile:
         predictions = json_label_file(path)
         if predictions is not None:
             return predictions
-        with Source(path) as source:
+        with Source(path) as source, _encoding_reported(source):
+            if not source.head.strip():
+                raise FormatError(f"{source.name}: the file is empty")
             format_name, lines = recognised(source), _first_lines(source)
             if (delimiter := _table_delimiter(lines[0])) is not None:
                 return _from_table(source, delimiter)
@@ -79,9 +85,17 @@ def read_label_file(path: Path) -> LabelFile:
     return _from_corpus(path)
 
 
+@contextmanager
+def _encoding_reported(source: Source) -> Iterator[None]:
+    """Warn if what was read of a file was not UTF-8."""
+    yield
+    if source.not_utf8:
+        logger.warning("%s: not UTF-8 and read as Windows-1252", source.name)
+
+
 def _first_lines(source: Source) -> list[str]:
     """The complete lines among the first bytes of the file."""
-    lines = source.head.decode("utf-8", "replace").splitlines()
+    lines = head_lines(source.head.rstrip(b"\r\n"))
     return (lines[:-1] if len(source.head) >= HEAD_BYTES else lines) or [""]
 
 
@@ -93,7 +107,7 @@ def _is_scored(lines: list[str]) -> bool:
 def _is_number(cell: str) -> bool:
     """Whether the cell is a number, even one that is not a valid score."""
     try:
-        float(cell)
+        float(with_point(cell))
     except ValueError:
         return False
     return True
@@ -194,7 +208,7 @@ def _from_table(source: Source, delimiter: str) -> LabelFile:
     file = LabelFile(source.name)
     # Quotes have no special meaning in TSV, as in a corpus.
     table = (
-        ((number, line.split("\t")) for number, line in source.lines())
+        tsv_rows(source)
         if delimiter == "\t"
         else csv_rows(source, Intake(source.name, _Refusing()), delimiter)
     )

@@ -10,31 +10,36 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from labelkin.corpus.bioasq import OPENING
 from labelkin.corpus.formats import recognised
-from labelkin.corpus.record import BODY_KEYS, ID_KEYS, LABEL_KEYS, TITLE_KEYS, labels_of
+from labelkin.corpus.json_values import parse_line, spans_lines, stream_values
+from labelkin.corpus.record import (
+    BODY_KEYS,
+    ID_KEYS,
+    LABEL_KEYS,
+    TITLE_KEYS,
+    RecordError,
+    labels_of,
+)
 from labelkin.corpus.source import Source
 from labelkin.evaluate.label_file import LabelFile, number_of, place
 from labelkin.exceptions import DamagedFileError
 
 _LISTS = ("suggestions", "results")
-# BioASQ submissions may name the sender first.
-_SUBMISSION = re.compile(rb'\s*\{(\s*"\w+"\s*:\s*"[^"]*"\s*,)+\s*"documents"\s*:\s*\[')
 
 
 def json_label_file(path: Path) -> LabelFile | None:
     """The predictions in a JSON file, or None if it is not JSON or holds a corpus."""
     with Source(path) as source:
         format_name = recognised(source)
-        if format_name == "bioasq" or (format_name == "jsonl" and _SUBMISSION.match(source.head)):
+        if format_name == "bioasq":
             opening = OPENING.match(source.head.decode("utf-8", "replace"))
-            key = opening.group("key") if opening else "documents"
+            key = opening.group("key") if opening else None
             return _collected(source.name, _stream(source, f"{key}.item" if key else "item"))
         if format_name in ("jsonl", "annif-jsonl"):
             return _collected(source.name, _lines(source))
@@ -42,27 +47,21 @@ def json_label_file(path: Path) -> LabelFile | None:
 
 
 def _lines(source: Source) -> Iterator[tuple[str, Any]]:
-    """Records with their line; None for a line that is not JSON."""
+    """Records with their place; None for a line that is not JSON."""
+    if spans_lines(source.head):
+        yield from _stream(source, "")
+        return
     for number, line in source.lines():
         if line.strip():
-            try:
-                record = json.loads(line)
-            except (ValueError, RecursionError):
-                record = None
-            yield f"line {number}", record
+            records: list[Any] = [None]
+            with suppress(RecordError):
+                records = parse_line(line)
+            yield from ((f"line {number}", record) for record in records)
 
 
 def _stream(source: Source, prefix: str) -> Iterator[tuple[str, Any]]:
-    import ijson
-
-    number = 0
-    try:
-        with source.damage_reported(lambda: f"after record {number}"):
-            for record in ijson.items(source.stream, prefix, use_float=True):
-                number += 1
-                yield f"record {number}", record
-    except ijson.JSONError as error:
-        raise DamagedFileError(f"broken JSON after record {number}") from error
+    for number, record in enumerate(stream_values(source, prefix), start=1):
+        yield f"record {number}", record
 
 
 def _collected(path: str, records: Iterator[tuple[str, Any]]) -> LabelFile | None:
@@ -113,4 +112,6 @@ def _add(file: LabelFile, record: Any, number: int) -> None:
     for item in scored:
         # labelkin writes id and name, Annif uri and label.
         label, name = ("uri", "label") if "uri" in item else ("id", "name")
+        if item[label] in (None, ""):
+            raise ValueError(f"no {label}")
         file.add(document, str(item[label]), number_of(item["score"]), str(item.get(name) or ""))

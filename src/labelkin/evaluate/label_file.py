@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+
+_DECIMAL_COMMA = re.compile(r"[+-]?(?!0*[1-9]\d{0,2},\d{3}$)\d+,\d+")
 
 
 @dataclass
@@ -57,9 +60,15 @@ def place(number: int) -> str:
     return f"#{number}"
 
 
+def with_point(number: str) -> str:
+    """A number with a point for its decimal comma: `0,95`; `1,000` stays, it may be a thousand."""
+    text = number.strip()
+    return text.replace(",", ".") if _DECIMAL_COMMA.fullmatch(text) else text
+
+
 def number_of(value: object) -> float:
     """Parse a score; ValueError if it is not a finite number."""
-    text = str(value)
+    text = with_point(str(value))
     number = float(text)
     if "_" in text or not math.isfinite(number):
         raise ValueError(f"{value} is not a score")

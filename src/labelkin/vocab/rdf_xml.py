@@ -21,13 +21,13 @@ _LONGEST_TEXT = 1_000_000
 _DEEPEST = 1_000
 
 
-def parse_rdf_xml(source: Source, graph: Graph) -> None:
-    """Add the triples of an RDF/XML file to `graph`."""
+def parse_rdf_xml(source: Source, graph: Graph, base: str) -> None:
+    """Add the triples of an RDF/XML file to `graph`; `base` is what relative URIs begin with."""
     from rdflib.parser import create_input_source
     from rdflib.plugins.parsers.rdfxml import create_parser
 
     check_entities(source.head)
-    stream = create_input_source(source=source.stream, format="xml")
+    stream = create_input_source(source=source.stream, publicID=base, format="xml")
     reader = create_parser(stream, graph)
     limits = _Limits(reader)
     limits.setContentHandler(reader.getContentHandler())

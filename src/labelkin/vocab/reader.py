@@ -6,11 +6,12 @@ import logging
 import re
 from pathlib import Path
 
-from labelkin.corpus.foreign import is_vocabulary_header
+from labelkin.corpus.foreign import is_vocabulary, is_vocabulary_header, is_web_page, is_xml
 from labelkin.corpus.formats import TEXT_KEY, extension_of, has_text_column, recognised
 from labelkin.corpus.language import normalise_language
 from labelkin.corpus.report import ReadReport
 from labelkin.corpus.source import HEAD_BYTES, Source
+from labelkin.corpus.table import header_line
 from labelkin.exceptions import (
     DamagedFileError,
     FormatError,
@@ -27,6 +28,8 @@ FORMATS = ("mesh-xml", "skos", "table")
 
 _JSON_CONCEPT = re.compile(rb'"(@id|@context|@graph|prefLabel|skos:\w+)"')
 _URIS = re.compile(r"(<[^<>]+>|[A-Za-z][\w+.-]*://\S+)(\s+(<[^<>]+>|[A-Za-z][\w+.-]*://\S+))*")
+_RDF_NAMESPACE = b"http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+_ROOT = re.compile(rb"<[^!?]")
 _MESH_ROOT = re.compile(rb"<DescriptorRecord(Set)?\b")
 # Names of a long cycle that are shown.
 _SHOWN = 6
@@ -45,7 +48,9 @@ def read_vocabulary(
     code = normalise_language(language)
     if code is None:
         raise VocabularyError(f"{language!r} is not a language code; use one such as 'en' or 'pt'")
-    if not path.is_file():
+    if path.is_dir():
+        raise InputError(f"{path}: a folder; give the vocabulary file itself")
+    if not path.exists():
         raise InputError(f"{path}: no such file")
     if format is not None and format not in FORMATS:
         raise FormatError(f"unknown vocabulary format {format!r}; known: {', '.join(FORMATS)}")
@@ -97,18 +102,33 @@ def _read(
                 "names; `init --force` reads it anyway",
                 "corpus",
             )
-        return _concepts(source, format or _recognise(source), report, language)
+        concepts = _concepts(source, format or _recognise(source), report, language)
+        if source.not_utf8:
+            report.note(source.name, "encoding", "not UTF-8 and read as Windows-1252")
+        return concepts
 
 
 def _recognise(source: Source) -> str:
-    start = source.head.lstrip()
     if _MESH_ROOT.search(source.head):
         return "mesh-xml"
+    if is_web_page(source.head):
+        raise FormatError(
+            f"{source.path}: a web page (HTML), not a vocabulary; was it downloaded completely, or "
+            "is a login needed?"
+        )
+    if is_xml(source.head) and _ROOT.search(source.head) and _RDF_NAMESPACE not in source.head:
+        raise FormatError(
+            f"{source.path}: XML, but neither MeSH descriptors (DescriptorRecordSet) nor RDF"
+        )
     from labelkin.vocab.skos import SYNTAXES
 
-    extension = _extension(source)
-    if extension in SYNTAXES or start.startswith((b"<?xml", b"<rdf:RDF", b"@prefix", b"@base")):
+    if is_xml(source.head) or is_vocabulary(source.head) or _extension(source) in SYNTAXES:
         return "skos"
+    if source.head.lstrip().startswith((b"{", b"[{")):
+        raise FormatError(
+            f"{source.path}: JSON, but not JSON-LD; give SKOS in an RDF syntax, MeSH descriptor "
+            "XML or a table of ids and names"
+        )
     return "table"
 
 
@@ -118,11 +138,10 @@ def _concepts(source: Source, format: str, report: ReadReport, language: str) ->
 
         return read_mesh_xml(source, report, language)
     if format == "skos":
-        from labelkin.vocab.skos import SYNTAXES, read_skos
+        from labelkin.vocab.skos import read_skos, syntax_of
 
-        start = source.head.lstrip()
-        guess = "xml" if start.startswith((b"<?xml", b"<rdf:RDF")) else "turtle"
-        return read_skos(source, SYNTAXES.get(_extension(source), guess), report, language)
+        syntax = syntax_of(source.head, _extension(source))
+        return read_skos(source, syntax, report, language)
     from labelkin.vocab.table import read_table
 
     return read_table(source, report, language)
@@ -148,8 +167,8 @@ def corpus_kind(source: Source) -> str | None:
 
 
 def _has_names(head: bytes) -> bool:
-    first_line = head.split(b"\n", 1)[0].decode("utf-8", "replace")
-    return any(is_vocabulary_header(first_line.split(delimiter)) for delimiter in "\t,;")
+    header = header_line(head)
+    return any(is_vocabulary_header(header.split(delimiter)) for delimiter in "\t,;")
 
 
 def _are_indexed_texts(head: bytes) -> bool:

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import json
+import logging
+import re
 import threading
 import warnings
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING, Any, cast
 
+from labelkin.corpus.foreign import is_xml
 from labelkin.corpus.language import normalise_language
 from labelkin.corpus.report import ReadReport
-from labelkin.corpus.source import Source
+from labelkin.corpus.source import Source, decode
 from labelkin.corpus.text import clean_label
-from labelkin.exceptions import DamagedFileError
+from labelkin.exceptions import DamagedFileError, VocabularyError
 from labelkin.vocab.concept import Concept
 from labelkin.vocab.rdf_xml import parse_rdf_xml
 from labelkin.wording import counted
 
 if TYPE_CHECKING:
-    from rdflib import Graph
+    from rdflib import Graph, URIRef
     from rdflib.term import Node
 
 # catch_warnings replaces the filters of the whole process and restores them afterwards.
@@ -41,6 +46,76 @@ SYNTAXES = {
 }
 
 
+# Relative URIs are resolved against this, and then known as such.
+_NO_BASE = "http://relative.invalid/"
+_BY_LINE = ("nt", "nquads")
+_BAD_TURTLE = re.compile(r"at line (\d+) of <\S*>: Bad syntax \((.*?)\) at \^ in: .*")
+
+
+def syntax_of(head: bytes, extension: str) -> str:
+    """The RDF syntax of a file, by its content if that is clear, else by its extension."""
+    if is_xml(head):
+        return "xml"
+    by_extension = SYNTAXES.get(extension, "turtle")
+    # What is called .xml or .rdf and is none.
+    if by_extension == "xml" and not head.lstrip().startswith(b"<"):
+        return "json-ld" if head.lstrip().startswith((b"{", b"[")) else "turtle"
+    return by_extension
+
+
+class _Text:
+    """The text of a file for rdflib's parsers: whole, or a line at a time.
+
+    `line` is the number of the line that was read last.
+    """
+
+    # rdflib takes what has an encoding for text.
+    encoding = "utf-8"
+
+    def __init__(self, source: Source, *, by_line: bool) -> None:
+        self._source = source
+        self._lines = source.lines() if by_line else None
+        self.line = 0
+
+    def read(self, _size: int = -1) -> str:
+        """The next line, or else everything."""
+        if self._lines is None:
+            text, is_utf8 = decode(self._source.stream.read())
+            self._source.not_utf8 += not is_utf8
+            return text
+        for number, line in self._lines:
+            self.line = number
+            return f"{line}\n"
+        return ""
+
+    def close(self) -> None:
+        """The file is closed by who opened it."""
+
+
+class _OddUris(logging.Filter):
+    """Collects the URIs that rdflib would print a line about, each time that it meets them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.uris: set[str] = set()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Keep the URI and drop the message."""
+        uri, _, _ = record.getMessage().partition(" does not look like a valid URI")
+        self.uris.add(uri)
+        return False
+
+    @contextmanager
+    def collected(self) -> Iterator[None]:
+        """Collect URIs as long as the context is entered."""
+        logger = logging.getLogger("rdflib.term")
+        logger.addFilter(self)
+        try:
+            yield
+        finally:
+            logger.removeFilter(self)
+
+
 def read_skos(
     source: Source, syntax: str, report: ReadReport, language: str = "en"
 ) -> list[Concept]:
@@ -54,35 +129,46 @@ def read_skos(
 
     # Quad syntaxes need a dataset; its default graph is the union of all graphs.
     graph: Graph = Dataset(default_union=True) if syntax in ("nquads", "trig") else Graph()
+    text = _Text(source, by_line=syntax in _BY_LINE)
+    odd = _OddUris()
     try:
         with (
             source.damage_reported("in the middle"),
             _warning_filters_lock,
             warnings.catch_warnings(),
+            odd.collected(),
         ):
             # rdflib uses parts of itself that it has deprecated.
             warnings.simplefilter("ignore", DeprecationWarning)
             if syntax == "xml":
-                parse_rdf_xml(source, graph)
+                parse_rdf_xml(source, graph, _NO_BASE)
             elif syntax == "json-ld":
-                graph.parse(data=_without_remote_contexts(source), format=syntax)
+                data = _without_remote_contexts(source)
+                graph.parse(data=data, format=syntax, publicID=_NO_BASE)
             else:
-                graph.parse(source=source.stream, format=syntax)
+                graph.parse(source=cast("IO[bytes]", text), format=syntax, publicID=_NO_BASE)
     except DamagedFileError:
         raise
     except RecursionError as error:
         raise DamagedFileError(f"not readable as RDF ({syntax}): nested too deeply") from error
     except Exception as error:  # rdflib's parsers raise a dozen unrelated types
-        reason = " ".join(str(error).split())[:200]
-        raise DamagedFileError(f"not readable as RDF ({syntax}): {reason}") from error
+        reason = _BAD_TURTLE.sub(r"line \1: \2", " ".join(str(error).split()))[:200]
+        place = f"line {text.line}: " if text.line else ""
+        raise DamagedFileError(f"not readable as RDF ({syntax}): {place}{reason}") from error
+    if odd.uris:
+        many = counted(len(odd.uris), "URI has", "URIs have")
+        message = f"{many} characters that no URI can have, such as <{min(odd.uris)}>"
+        report.note(source.name, "URIs", message)
     subjects = set(graph.subjects(RDF.type, SKOS.Concept))
     if not subjects:
         subjects = set(graph.subjects(SKOS.prefLabel))
         for kind in (SKOS.ConceptScheme, *_group_kinds()):
             subjects -= set(graph.subjects(RDF.type, kind))
     uris = sorted((node for node in subjects if isinstance(node, URIRef)), key=str)
+    _check_subjects(source, graph, subjects, uris, report)
     groups = _Groups(graph, language)
     concepts = [_concept(graph, uri, language, groups) for uri in uris]
+    _note_repeated_names(source, graph, uris, report)
     nameless = [concept.id for concept in concepts if not concept.names]
     if nameless:
         many = counted(len(nameless), "concept has", "concepts have")
@@ -91,10 +177,63 @@ def read_skos(
     return concepts
 
 
+def _check_subjects(
+    source: Source, graph: Graph, subjects: set[Node], uris: list[URIRef], report: ReadReport
+) -> None:
+    """Raise VocabularyError if there are no concepts that can be used; report lost ones."""
+    if not len(graph):
+        raise VocabularyError(
+            f"{source.name}: no concepts: there is no RDF in the file; give SKOS in an RDF syntax, "
+            "MeSH descriptor XML or a table of ids and names"
+        )
+    if not subjects:
+        statements = counted(len(graph), "statement")
+        raise VocabularyError(
+            f"{source.name}: RDF without SKOS: no concepts among its {statements}, that is no "
+            "skos:Concept and no skos:prefLabel; convert it to SKOS or to a table of ids and names"
+        )
+    nameless = counted(len(subjects) - len(uris), "concept has", "concepts have")
+    if not uris:
+        raise VocabularyError(
+            f"{source.name}: {nameless} no URI (a blank node), and no other has one; "
+            "give each concept a URI"
+        )
+    if len(uris) < len(subjects):
+        report.note(source.name, "ids", f"{nameless} no URI (a blank node); left out")
+    relative = next((uri for uri in uris if uri.startswith(_NO_BASE)), None)
+    if relative is not None:
+        raise VocabularyError(
+            f"{source.name}: relative URIs such as <{relative.removeprefix(_NO_BASE)}>, but no "
+            "base; say what they begin with (`@base <http://…/> .` in Turtle, xml:base in RDF/XML)"
+        )
+
+
+def _note_repeated_names(
+    source: Source, graph: Graph, uris: list[URIRef], report: ReadReport
+) -> None:
+    """Report concepts with several preferred labels in one language, which SKOS forbids."""
+    from rdflib.namespace import SKOS
+
+    repeated = []
+    for uri in uris:
+        tags = [getattr(label, "language", None) for label in graph.objects(uri, SKOS.prefLabel)]
+        if len(set(tags)) < len(tags):
+            repeated.append(uri)
+    if repeated:
+        many = counted(len(repeated), "concept has", "concepts have")
+        message = (
+            f"{many} several preferred labels in one language, such as {repeated[0]}; the first "
+            "in the alphabet is the name, others are synonyms"
+        )
+        report.note(source.name, "labels", message)
+
+
 def _without_remote_contexts(source: Source) -> bytes:
     """The JSON-LD, unless rdflib would fetch a context from the network or another file."""
     content = source.stream.read()
     pending: list[Any] = [json.loads(content)]
+    if not isinstance(pending[0], dict | list):
+        raise DamagedFileError("not readable as RDF (json-ld): neither an object nor a list")
     while pending:
         value = pending.pop()
         if isinstance(value, dict):

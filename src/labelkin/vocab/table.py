@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
+from labelkin.corpus.foreign import is_vocabulary_header
 from labelkin.corpus.intake import Intake
 from labelkin.corpus.language import normalise_language
 from labelkin.corpus.report import ReadReport
 from labelkin.corpus.source import Source
-from labelkin.corpus.table import csv_rows
+from labelkin.corpus.table import (
+    csv_rows,
+    delimiter_of,
+    head_lines,
+    repeated_column,
+    tsv_rows,
+)
 from labelkin.corpus.text import clean_label
+from labelkin.exceptions import VocabularyError
 from labelkin.vocab.concept import Concept
 from labelkin.vocab.mesh import TREE_NUMBER, with_tree_hierarchy
+from labelkin.wording import counted
 
 _ID_COLUMNS = ("id", "ui", "uri")
 _NAME_COLUMNS = ("name", "label", "preflabel")
 _SYNONYM_COLUMNS = ("entry_terms", "synonyms", "altlabel")
 _NOTATION_COLUMNS = ("tree_numbers", "notation", "notations")
 _SEPARATOR = "|"
+# A header may come after a title or comments, but not later than this.
+_HEADER_WITHIN = 10
 
 
 def read_table(source: Source, report: ReadReport, language: str = "en") -> list[Concept]:
@@ -32,17 +44,30 @@ def read_table(source: Source, report: ReadReport, language: str = "en") -> list
     """
     concepts: list[Concept] = []
     header: list[str] = []
-    for number, row in _rows(source, report):
+    incomplete: list[tuple[int, str]] = []
+    for place, (number, row) in enumerate(_rows(source, report)):
         names = [cell.strip().casefold() for cell in row]
-        if number == 1 and any(name in _ID_COLUMNS for name in names):
+        if place == 0 and any(name in _ID_COLUMNS for name in names):
             header = names
+            if (twice := repeated_column(header)) is not None:
+                raise VocabularyError(
+                    f"{source.name}: the column {twice!r} occurs twice in the header"
+                )
             continue
         concept = _from_columns(header, row, language) if header else _from_pair(row, language)
         if concept.id and concept.names:
             concepts.append(concept)
         else:
-            missing = "name" if concept.id else "id"
-            report.skip(source.name, f"line {number}", f"no {missing}")
+            incomplete.append((number, "name" if concept.id else "id"))
+    rows = len(concepts) + len(incomplete)
+    if len(incomplete) > rows / 2:
+        raise VocabularyError(
+            f"{source.name}: not a table of ids and names: no {incomplete[0][1]} in "
+            f"{len(incomplete):,} of {counted(rows, 'row')}; separate id and name by a tab, or "
+            "name the columns in a header"
+        )
+    for number, missing in incomplete:
+        report.skip(source.name, f"line {number}", f"no {missing}")
     placed = [concept for concept in concepts if concept.notations]
     if placed and all(TREE_NUMBER.fullmatch(place) for c in placed for place in c.notations):
         return with_tree_hierarchy(concepts)
@@ -50,15 +75,28 @@ def read_table(source: Source, report: ReadReport, language: str = "en") -> list
 
 
 def _rows(source: Source, report: ReadReport) -> Iterator[tuple[int, list[str]]]:
-    first_line = source.head.split(b"\n", 1)[0]
-    if b"\t" in first_line:
-        rows: Iterator[tuple[int, list[str]]] = (
-            (number, line.split("\t")) for number, line in source.lines()
-        )
+    lines = head_lines(source.head)
+    before = _lines_before_header(lines)
+    if before:
+        many = counted(before, "line")
+        report.note(source.name, "header", f"{many} before it left out, such as {lines[0][:80]!r}")
+    first = "\n".join(lines[before : before + 1])
+    if "\t" in first:
+        rows = tsv_rows(source)
     else:
-        delimiter = ";" if first_line.count(b";") > first_line.count(b",") else ","
+        delimiter = delimiter_of(first.encode() if before else source.head)
         rows = csv_rows(source, Intake(source.name, report), delimiter)
-    return ((number, row) for number, row in rows if any(map(str.strip, row)))
+    filled = ((number, row) for number, row in rows if any(map(str.strip, row)))
+    return islice(filled, before, None)
+
+
+def _lines_before_header(lines: list[str]) -> int:
+    """How many lines there are before a header: a title, comments; 0 if there is no header."""
+    filled = [line for line in lines if line.strip()]
+    for place, line in enumerate(filled[:_HEADER_WITHIN]):
+        if any(is_vocabulary_header(line.split(delimiter)) for delimiter in "\t,;"):
+            return place
+    return 0
 
 
 def _from_pair(row: list[str], language: str) -> Concept:
