@@ -20,6 +20,8 @@ Run = Callable[..., Result]
 
 # Escape sequences, C1 controls, direction marks, zero-width characters and a tag.
 HOSTILE = "\x1b[31mred\x9b0m \u202eevil\u202c \u2066x\u2069 \u200b\ufeff\u200e \x07\x08 \U000e0041"
+# An id may have all of these but the controls.
+HOSTILE_ID = re.sub("[\x00-\x1f\x7f-\x9f]", "", HOSTILE)
 UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u202a-\u202e\u2066-\u2069\ufeff\U000e0041]"
 )
@@ -53,7 +55,7 @@ def hostile(run: Run, tmp_path: Path) -> Path:
     (tmp_path / "v.tsv").write_text(f"id\tname\nT1\t{name}\nT2\tOats – é\n")
     records = [
         {
-            "id": f"{number}{HOSTILE}",
+            "id": f"{number}{HOSTILE_ID}",
             "title": f"Rye łąka {number} {HOSTILE}",
             "abstract": "Rye and oats.",
             "labels": labels,

@@ -28,6 +28,7 @@ from labelkin.corpus.text import text_checksum
 from labelkin.exceptions import (
     CollectionBusyError,
     CollectionDamagedError,
+    CollectionError,
     CollectionExistsError,
     CollectionFullError,
 )
@@ -35,7 +36,7 @@ from labelkin.store.config import CONFIG_NAME, Config, WatchedConfig, write_conf
 from labelkin.store.database import DATABASE_NAME, TEXT_INDEX, Database
 from labelkin.store.folder import empty_folder, folder_errors_explained
 from labelkin.store.label_sets import LabelSegments, LabelSets, Rows
-from labelkin.store.manifest import Manifest, read_manifest, write_manifest
+from labelkin.store.manifest import Manifest, is_collection, read_manifest, write_manifest
 from labelkin.store.reader import Generation, Reader
 from labelkin.store.rows import concept_to_json
 from labelkin.store.snapshot import Snapshot
@@ -95,8 +96,21 @@ class Collection(Reader, Closing):
         """
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise CollectionExistsError(f"{path}: already exists; choose another name or remove it")
+        if path.is_symlink() and not path.exists():
+            raise CollectionExistsError(
+                f"{path}: a link that leads nowhere; choose another name or remove it"
+            )
         with folder_errors_explained(path):
             folder = path.resolve()
+            if not _is_utf8(folder):
+                raise CollectionError(
+                    f"{path}: the name is not valid UTF-8, which indexes need; choose another name"
+                )
+            for parent in folder.parents:
+                if is_collection(parent):
+                    raise CollectionExistsError(
+                        f"{path}: inside the collection {parent}; choose a place outside of it"
+                    )
             if not path.exists():
                 folder = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}.part")
                 folder.mkdir(parents=True)
@@ -204,3 +218,11 @@ class Collection(Reader, Closing):
             with suppress(FileNotFoundError):
                 total += path.stat().st_size if path.is_file() else 0
         return total
+
+
+def _is_utf8(path: Path) -> bool:
+    try:
+        str(path).encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -48,7 +48,7 @@ def read_manifest(folder: Path) -> Manifest:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         raise CollectionNotFoundError(
-            f"{folder}: no labelkin collection here; make one with `labelkin init {folder}`"
+            f"{folder}: no labelkin collection here; {_next_step(folder)}"
         ) from None
     except (OSError, ValueError) as error:
         raise CollectionDamagedError(f"{path}: cannot be read ({error})") from error
@@ -66,3 +66,11 @@ def read_manifest(folder: Path) -> Manifest:
         return Manifest(**{name: content[name] for name in Manifest.__dataclass_fields__})
     except KeyError as error:
         raise CollectionDamagedError(f"{path}: {error} is missing") from error
+
+
+def _next_step(folder: Path) -> str:
+    if folder.exists() and not folder.is_dir():
+        return "it is a file: name the folder of a collection"
+    if folder.is_dir() and any(folder.iterdir()):
+        return "name its folder, or make one elsewhere with `labelkin init FOLDER`"
+    return f"make one with `labelkin init {folder}`"
