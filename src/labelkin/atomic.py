@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 import os
 import secrets
@@ -13,6 +14,10 @@ from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
+
+
+# Bytes of a file name, on all usual file systems.
+_LONGEST_NAME = 255
 
 
 class _NamedFile(io.FileIO):
@@ -45,6 +50,19 @@ def _naming(path: Path) -> Iterator[None]:
         raise named from error
 
 
+def hidden_beside(path: Path, ending: str) -> Path:
+    """A hidden file `.NAME.ENDING` in the folder of `path`, for what belongs to it.
+
+    Where that would be longer than file systems allow, a checksum takes the
+    place of the name.
+    """
+    name = f".{path.name}.{ending}"
+    if len(os.fsencode(name)) > _LONGEST_NAME:
+        checksum = hashlib.blake2b(os.fsencode(path.name), digest_size=16).hexdigest()
+        name = f".{checksum}.{ending}"
+    return path.with_name(name)
+
+
 @contextmanager
 def atomic_file(path: Path) -> Iterator[IO[bytes]]:
     """A binary file that replaces `path` when the block ends without error.
@@ -60,7 +78,7 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
             yield stream
         return
     path = path.resolve()
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
+    temporary = hidden_beside(path, f"{os.getpid()}-{secrets.token_hex(4)}.part")
     try:
         with io.BufferedWriter(_NamedFile(temporary, shown)) as file:
             yield file

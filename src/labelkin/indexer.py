@@ -14,7 +14,7 @@ import numpy.typing as npt
 from labelkin.closing import Closing
 from labelkin.corpus.document import Deletion, Document
 from labelkin.corpus.language import normalise_language
-from labelkin.exceptions import ConfigError, VocabularyError
+from labelkin.exceptions import ConfigError, InputError, VocabularyError
 from labelkin.neighbours import Neighbours, NeighbourSearch
 from labelkin.neighbours.neighbour import Neighbour, describe
 from labelkin.neighbours.term_index import indexed_kinds
@@ -35,6 +35,7 @@ from labelkin.store.snapshot import Snapshot
 from labelkin.store.writer import Progress, add_documents, remove_documents
 from labelkin.vocab.concept import Concept
 from labelkin.vocab.vocabulary import Vocabulary
+from labelkin.wording import shortened
 
 if TYPE_CHECKING:
     from labelkin.autoencoder.fitting import AutoencoderReport
@@ -59,6 +60,19 @@ class Answer:
 
     generation: int
     suggestions: list[list[Suggestion]]
+
+
+def _listed(documents: Iterable[Document]) -> list[Document]:
+    """The documents of a request; what is no document is refused."""
+    if isinstance(documents, Document | str):
+        raise InputError(f"give a list of documents, not {type(documents).__name__} alone")
+    listed = list(documents)
+    for one in listed:
+        if not isinstance(one, Document):
+            raise InputError(
+                f"{shortened(repr(one))} is not a Document; a text is one as Document('', TEXT)"
+            )
+    return listed
 
 
 class Indexer(Closing):
@@ -92,6 +106,11 @@ class Indexer(Closing):
         `language` is that of documents that do not state their own; "auto"
         detects it from each text. `follow` is explained at `open`.
         """
+        if isinstance(vocabulary, str | Path):
+            raise ConfigError(
+                f"the vocabulary is {str(vocabulary)!r}; read the file first: "
+                f"read_vocabulary({str(vocabulary)!r})"
+            )
         code = language if language == "auto" else normalise_language(language)
         if code is None:
             raise ConfigError(
@@ -236,13 +255,14 @@ class Indexer(Closing):
             )
         )
         if relearn:
-            for part in (representation or self.config.representation.name).split(","):
+            name = self.config.representation.name if representation is None else representation
+            for part in name.split(","):
                 self.runtime.release(part.strip())
         return added
 
     def neighbours(
         self,
-        documents: Sequence[Document],
+        documents: Iterable[Document],
         k: int | None = None,
         *,
         representation: str | None = None,
@@ -253,17 +273,18 @@ class Indexer(Closing):
         A document that is in the collection is never its own neighbour. `terms`
         is the number of shared terms to list for each.
         """
+        listed = _listed(documents)
 
         def work() -> list[list[Neighbour]]:
             search = self.search(representation)
-            near = search.search(search.texts(documents), k)
-            return describe(search, documents, near, terms)
+            near = search.search(search.texts(listed), k)
+            return describe(search, listed, near, terms)
 
         return self.runtime.retried(work)
 
     def neighbour_arrays(
         self,
-        documents: Sequence[Document],
+        documents: Iterable[Document],
         k: int | None = None,
         *,
         representation: str | None = None,
@@ -273,10 +294,11 @@ class Indexer(Closing):
 
         `store_terms` keeps the terms of the texts on disk for the next time.
         """
+        listed = _listed(documents)
 
         def work() -> Neighbours:
             search = self.search(representation)
-            return search.search(search.texts(documents, store_terms=store_terms), k)
+            return search.search(search.texts(listed, store_terms=store_terms), k)
 
         return self.runtime.retried(work)
 
@@ -346,7 +368,7 @@ class Indexer(Closing):
 
     def suggest(
         self,
-        documents: Sequence[Document],
+        documents: Iterable[Document],
         *,
         settings: Settings | None = None,
         representation: str | None = None,
@@ -369,7 +391,7 @@ class Indexer(Closing):
 
     def answer(
         self,
-        documents: Sequence[Document],
+        documents: Iterable[Document],
         *,
         settings: Settings | None = None,
         representation: str | None = None,
@@ -379,9 +401,10 @@ class Indexer(Closing):
         """As `suggest`, with the generation that the suggestions come from."""
         chosen = settings or Settings.from_config(self.config)
         self._check_representation([chosen], representation)
+        listed = _listed(documents)
 
         def work() -> Answer:
-            queries = self.queries(documents, chosen.k, representation=representation)
+            queries = self.queries(listed, chosen.k, representation=representation)
             method = chosen.implementation
             given = method.cut(queries, method.rank(queries, chosen), chosen)
             suggestions = method.explain(queries, given, chosen, signals=explain)
@@ -400,17 +423,18 @@ class Indexer(Closing):
         settings: Settings | None = None,
         representation: str | None = None,
     ) -> list[Suggestion]:
-        """Why some headings (ids or names) are or are not suggested for a document.
+        """Why some headings (ids or names; a string is one) are or are not suggested.
 
         Headings that the method does not rank at all are left out.
         """
         chosen = settings or Settings.from_config(self.config)
         self._check_representation([chosen], representation)
+        asked = [headings] if isinstance(headings, str) else headings
 
         def work() -> list[Suggestion]:
             queries = self.queries([document], chosen.k, representation=representation)
             vocabulary = queries.snapshot.vocabulary
-            wanted = [vocabulary.column(vocabulary.find(heading).id) for heading in headings]
+            wanted = [vocabulary.column(vocabulary.find(heading).id) for heading in asked]
             method = chosen.implementation
             ranking = method.rank(queries, chosen)
             ranks = {int(column): int(rank) for rank, column in enumerate(ranking.columns, 1)}

@@ -22,7 +22,7 @@ from weakref import WeakSet
 
 from labelkin.closing import Closing
 from labelkin.exceptions import CollectionBusyError, CollectionError, LabelkinError
-from labelkin.neighbours.indexes import Indexes
+from labelkin.neighbours.indexes import Indexes, representation_name
 from labelkin.store.collection import Collection
 from labelkin.store.database import LONG_LOG
 from labelkin.store.derived import SnapshotOutdatedError
@@ -243,7 +243,7 @@ class Runtime(Closing):
 
     @staticmethod
     def _name(views: Views, representation: str | None) -> str:
-        return representation or views.snapshot.config.representation.name
+        return representation_name(views.snapshot, representation)
 
     def _follow(self) -> None:
         """Replace the current state soon after the collection or its settings have changed."""

@@ -199,6 +199,7 @@ class Training:
             is_unseen=is_unseen,
             given=len(self._given),
         )
+        self._check(plan)
         method = collection.config.suggest.method
         report = TrainingReport(plan, skipped=self._skipped, method_before=method, method=method)
         if is_first_process():
@@ -261,6 +262,20 @@ class Training:
                 self._rerank = None
         if self._skipped and self._label_ae is None and self._rerank is None:
             raise MissingExtraError("; ".join(reason for _, reason in self._skipped))
+
+    def _check(self, plan: TrainingPlan) -> None:
+        """Raise what does not depend on torch before a plan is announced."""
+        from labelkin.autoencoder.architecture import make_architecture
+        from labelkin.autoencoder.model import MODEL_NAME
+        from labelkin.autoencoder.training_data import check_documents
+
+        if self._label_ae is None or not self._label_ae.epochs:
+            return
+        check_documents(plan.documents)
+        make_architecture(self._label_ae.preset, plan.headings, plan.documents)
+        checkpoint = self._runtime.models.folder / MODEL_NAME / "checkpoint"
+        if self._resume and not checkpoint.is_dir():
+            raise TrainingError(f"{checkpoint}: nothing to resume; start a new training")
 
     def _hold_out(self, reader: Reader) -> HeldOut | None:
         if self._rerank is None:

@@ -112,6 +112,15 @@ class TrainingData:
         return checksum.hexdigest()
 
 
+def check_documents(count: int) -> None:
+    """Raise TrainingError if these are too few documents with labels."""
+    if count < 2:
+        raise TrainingError(
+            f"the collection has {counted(count, 'document')} with labels; training needs at least "
+            "2: add some with `labelkin add`"
+        )
+
+
 def make_training_data(
     label_sets: LabelSets,
     width: int,
@@ -134,11 +143,7 @@ def make_training_data(
     alive = np.ones(len(sizes), dtype=bool)
     alive[dropped[dropped < len(sizes)]] = False
     rows = np.flatnonzero(alive & (sizes > 0))
-    if len(rows) < 2:
-        raise TrainingError(
-            f"the collection has {counted(len(rows), 'document')} with labels; training needs at "
-            "least 2"
-        )
+    check_documents(len(rows))
     frequencies = label_sets.frequencies(width, dropped)
     is_wanted = frequencies >= max(min_frequency, 1)
     if kept is not None:

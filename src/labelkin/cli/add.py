@@ -23,7 +23,7 @@ from labelkin.cli.options import (
     Strict,
     takes,
 )
-from labelkin.cli.outputs import check_output, open_output
+from labelkin.cli.outputs import check_table, open_output, table_cell
 from labelkin.cli.progress import meter
 from labelkin.wording import shortened
 
@@ -65,7 +65,8 @@ def add(
     from labelkin.indexer import Indexer
 
     if unresolved is not None:
-        check_output(unresolved, [collection, *files])
+        inputs = [collection, *files]
+        check_table(unresolved, inputs, option="--unresolved", results=json)
     corpus = read_corpus(
         *files, format=format, label_separator=label_separator, **reading.arguments()
     )
@@ -183,7 +184,7 @@ def _write_counts(report: AddReport, path: Path) -> None:
         file.write("count\treason\tlabel\n")
         for reason, labels in (("unknown", report.unresolved), ("ambiguous", report.ambiguous)):
             for label, count in labels.most_common():
-                file.write(f"{count}\t{reason}\t{label}\n")
+                file.write(f"{count}\t{reason}\t{table_cell(label)}\n")
 
 
 def _as_json(report: AddReport, read: ReadReport, total: int) -> dict[str, Any]:

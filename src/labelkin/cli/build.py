@@ -10,10 +10,13 @@ import typer
 from labelkin.cli.console import counted, print_json, print_message, seconds_text
 from labelkin.cli.options import CollectionPath, Json, RepresentationName
 from labelkin.cli.progress import meter
-from labelkin.exceptions import CollectionReadOnlyError
+from labelkin.exceptions import CollectionReadOnlyError, InputError
 
 if TYPE_CHECKING:
     from labelkin.indexer import Indexer
+
+# If one of these has labels, the others need not be looked at.
+_FIRST_ROWS = 100
 
 
 def build(
@@ -46,12 +49,33 @@ def build(
         print_message("Nothing to do: all documents with labels are indexed.")
 
 
+def nothing_to_find(indexer: Indexer) -> str:
+    """Why no text can have neighbours in this collection; empty if it can."""
+    documents = indexer.collection.count()
+    if not documents:
+        return "The collection has no documents yet"
+    label_sets = indexer.collection.label_sets()
+    first = range(min(label_sets.rows, _FIRST_ROWS))
+    if not any(len(label_sets.columns(row)) for row in first) and not label_sets.sizes().any():
+        return f"None of the {counted(documents, 'document')} has headings"
+    return ""
+
+
+def check_neighbours(indexer: Indexer) -> None:
+    """Raise InputError if no text can have neighbours, which every figure would depend on."""
+    if reason := nothing_to_find(indexer):
+        raise InputError(
+            f"{indexer.collection.path}: {reason[0].lower()}{reason[1:]}; add documents that have "
+            "some"
+        )
+
+
 def build_with_progress(
     indexer: Indexer, representation: str | None, *, relearn: bool = False
 ) -> int:
-    """Bring the index up to date under a progress bar."""
-    if not indexer.collection.count():
-        print_message("The collection has no documents yet, so nothing will be found.")
+    """Bring the index up to date under a progress bar; warns if there is nothing to find."""
+    if reason := nothing_to_find(indexer):
+        print_message(f"{reason}, so nothing will be found.")
     with meter("Indexing", indexer.collection.generation().next_row) as bar:
         return indexer.build(
             representation,

@@ -22,7 +22,12 @@ from labelkin.cli.options import (
     RepresentationName,
     takes,
 )
-from labelkin.cli.settings import check_method, print_known_documents, print_unknown_labels
+from labelkin.cli.settings import (
+    check_method,
+    print_known_documents,
+    print_unknown_labels,
+    print_unresolved,
+)
 from labelkin.cli.side_by_side import show_side_by_side
 from labelkin.cli.texts import read_labelled
 from labelkin.exceptions import MissingExtraError
@@ -53,6 +58,7 @@ def compare(
     json: Json = False,
 ) -> None:
     """Measure all methods on documents that have labels, side by side with significance."""
+    from labelkin.evaluate.gold import unknown_labels
     from labelkin.indexer import Indexer
 
     asked = parsed_measures(measures)
@@ -63,6 +69,7 @@ def compare(
         print_message(f"Compared on {counted(len(documents), 'document')} with labels.")
         print_known_documents(indexer, documents, _settings(indexer, names))
         report_foreign_texts(indexer, documents)
+        print_unresolved(unknown_labels(documents, indexer.vocabulary))
     show_side_by_side(evaluations, asked, json)
     exit_after_reading(corpus.report, strict=False)
 

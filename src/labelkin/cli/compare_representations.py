@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from labelkin.cli.build import build_with_progress
+from labelkin.cli.build import build_with_progress, check_neighbours
 from labelkin.cli.console import print_json, print_message, print_table
 from labelkin.cli.options import (
     CollectionPath,
@@ -49,9 +49,10 @@ def compare_representations(
     documents, _ = read_labelled(files, "compare", format, reading=reading)
     comparisons: list[Comparison] = []
     with Indexer.open(collection) as indexer:
+        check_neighbours(indexer)
         names: list[str] = []
         kinds: set[str] = set()
-        for name in representation or _REPRESENTATIONS:
+        for name in dict.fromkeys(representation or _REPRESENTATIONS):
             try:
                 kinds |= _term_kinds(name, indexer.config.representation)
             except MissingExtraError as error:

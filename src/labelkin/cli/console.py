@@ -33,6 +33,8 @@ counted = wording.counted
 
 FULL_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _DEGRADE = "labelkin"
+# Narrower terminals wrap the lines themselves: one letter per line helps nobody.
+_NARROWEST = 40
 
 # A message longer than this loses its middle.
 _LONGEST_MESSAGE = 1000
@@ -76,9 +78,11 @@ codecs.register_error(_DEGRADE, _degraded)
 def prepare_streams() -> None:
     """Let standard output and standard error degrade characters that their encoding lacks.
 
-    A stream that the caller has closed (`>&-`) leads nowhere, and not into the
-    next file that is opened.
+    A stream that the caller has closed (`>&-`, `<&-`) leads nowhere, and not into
+    the next file that is opened.
     """
+    if sys.stdin is None:
+        sys.stdin = Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
@@ -103,6 +107,11 @@ def _console() -> type[Console]:
             raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
     return PipedConsole
+
+
+def terminal_width() -> int:
+    """The number of cells that a line can have; a very narrow terminal wraps lines."""
+    return max(_console()().width, _NARROWEST)
 
 
 class ConsoleHandler(logging.Handler):
@@ -238,7 +247,7 @@ def print_table(
     for row in rows:
         table.add_row(*(Text(_cell(cell)) for cell in row))
     with _named_output():
-        _console()(highlight=False).print(table)
+        _console()(highlight=False, width=terminal_width()).print(table)
 
 
 def _cell(text: str) -> str:

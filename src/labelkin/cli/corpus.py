@@ -26,6 +26,7 @@ from labelkin.cli.options import (
     LabelSeparator,
     ReadingOptions,
     Strict,
+    named_path,
     takes,
 )
 from labelkin.cli.outputs import check_output, is_standard_output
@@ -48,7 +49,9 @@ _SHOWN_LABELS = 10
 def convert(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILES...", help="Corpus files, or one collection folder."),
+        typer.Argument(
+            metavar="FILES...", parser=named_path, help="Corpus files, or one collection folder."
+        ),
     ],
     reading: ReadingOptions,
     output: Annotated[
@@ -152,13 +155,13 @@ def stats(
                 ("Languages", languages),
             ]
         )
-        frequent = statistics.labels.most_common(_SHOWN_LABELS)
-        print_line()
-        print_table(
-            "",
-            [("documents", True), ("label", False)],
-            [(f"{n:,}", shortened(label)) for label, n in frequent],
-        )
+        if frequent := statistics.labels.most_common(_SHOWN_LABELS):
+            print_line()
+            print_table(
+                "",
+                [("documents", True), ("label", False)],
+                [(f"{n:,}", shortened(label)) for label, n in frequent],
+            )
     exit_after_reading(corpus.report, strict)
 
 

@@ -15,7 +15,7 @@ import typer
 from labelkin.cli.add import print_added
 from labelkin.cli.compare_methods import compared, usable_methods
 from labelkin.cli.console import counted, print_facts, print_json, print_message, print_table
-from labelkin.cli.options import Json
+from labelkin.cli.options import Json, NewFolder
 from labelkin.cli.progress import meter
 from labelkin.cli.side_by_side import show_side_by_side
 from labelkin.cli.suggest import print_suggestions
@@ -45,12 +45,14 @@ MEASURES = {
 
 
 def demo(
-    collection: Annotated[Path, typer.Argument(help="The folder to create.")] = Path("demo"),
+    collection: NewFolder = Path("demo"),
     documents: Annotated[int, typer.Option(min=1, help="How many documents to generate.")] = 4000,
     held_out: Annotated[
         int, typer.Option(min=1, help="How many more to hold out for the evaluation.")
     ] = 300,
-    seed: Annotated[int, typer.Option(help="Another seed gives another collection.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**31 - 1, help="Another seed gives another collection.")
+    ] = 0,
     json: Json = False,
 ) -> None:
     """Create a collection of generated documents; needs no network and no data."""
@@ -58,12 +60,12 @@ def demo(
     from labelkin.indexer import Indexer
     from labelkin.vocab import Vocabulary
 
-    print_message(
-        f"Making {collection}: a generated vocabulary and {counted(documents, 'document')}."
-    )
     vocabulary = Vocabulary(demo_concepts(seed))
     made = demo_documents(documents + held_out, seed)
     with Indexer.create(collection, vocabulary, name="labelkin demo", language="en") as indexer:
+        print_message(
+            f"Making {collection}: a generated vocabulary and {counted(documents, 'document')}."
+        )
         with meter("Adding documents", documents) as progress:
             report = indexer.add(
                 islice(made, documents),

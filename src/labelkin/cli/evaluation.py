@@ -22,8 +22,13 @@ from labelkin.cli.options import (
     RepresentationName,
     takes,
 )
-from labelkin.cli.outputs import check_output
-from labelkin.cli.settings import asked_settings, print_known_documents, print_unknown_labels
+from labelkin.cli.outputs import check_table
+from labelkin.cli.settings import (
+    asked_settings,
+    print_known_documents,
+    print_unknown_labels,
+    print_unresolved,
+)
 from labelkin.cli.side_by_side import show_side_by_side
 from labelkin.cli.texts import read_labelled
 
@@ -63,7 +68,7 @@ def evaluate(
 
     asked = parsed_measures(measures)
     if per_label is not None:
-        check_output(per_label, [collection, *files])
+        check_table(per_label, [collection, *files], option="--per-label", results=json)
     documents, corpus = read_labelled(files, "evaluate", format, label_separator, reading)
     with Indexer.open(collection) as indexer:
         methods: Sequence[str | None] = list(dict.fromkeys(method)) if method else [None]
@@ -89,8 +94,7 @@ def evaluate(
         unknown = unknown_labels(documents, indexer.vocabulary)
         if unknown:
             labels += [(label, "") for label in unknown]
-            kinds, times = counted(len(unknown), "label"), counted(unknown.total(), "time")
-            print_message(f"{kinds} not in the vocabulary, given {times}, cannot be suggested.")
+            print_unresolved(unknown)
         print_unknown_labels(indexer, settings)
     if len(evaluations) == 1:
         show_measures(evaluations[0], asked, labels, per_label, json, bands=bands)

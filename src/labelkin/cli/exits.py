@@ -7,15 +7,20 @@
 4  try again: another process is writing
 130  interrupted
 141  the reader of our output has closed the pipe (`labelkin … | head`), as for other Unix tools
+143  terminated (SIGTERM); what is stored is kept, unfinished files are removed
 """
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -34,6 +39,40 @@ PARTLY_DONE = 3
 TRY_AGAIN = 4
 INTERRUPTED = 130
 CLOSED_PIPE = 141
+TERMINATED = 143
+
+_DASHES = "; put -- before ids and names that begin with a dash"
+
+
+class TerminatedError(KeyboardInterrupt):
+    """The process has been told to end."""
+
+
+@contextmanager
+def _terminated_cleanly() -> Iterator[None]:
+    """Let SIGTERM unwind the command, so that unfinished files are removed.
+
+    A second signal ends the process at once, and so does the first one in the
+    processes that the command has forked.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    process = os.getpid()
+
+    def terminate(number: int, _frame: object) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        if os.getpid() != process:
+            os.kill(os.getpid(), number)
+        raise TerminatedError(
+            "terminated; stored data is kept. Run the same command again to continue"
+        )
+
+    before = signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 class ErrorsAsLines(TyperGroup):
@@ -43,7 +82,8 @@ class ErrorsAsLines(TyperGroup):
         """Run the command, and print all of its output before the interpreter ends."""
         prepare_streams()
         try:
-            done = super().main(*args, **rest)
+            with _terminated_cleanly():
+                done = super().main(*args, **rest)
         except SystemExit as error:
             if error.code:
                 # The error has been printed; no second one for the rest of the output.
@@ -93,11 +133,12 @@ def _reported(error: BaseException) -> int | None:
     if isinstance(error, KeyboardInterrupt):
         usual = "interrupted; stored data is kept. Run the same command again to continue"
         print_error(str(error) or usual)
-        return INTERRUPTED
+        return TERMINATED if isinstance(error, TerminatedError) else INTERRUPTED
     if isinstance(error, typer.Exit | typer.Abort) or hasattr(error, "exit_code"):
         if isinstance(message := getattr(error, "message", None), str):
             # Usage errors repeat what was typed, or what the shell found in a folder.
-            error.message = visible(message)  # type: ignore[attr-defined]
+            hint = _DASHES if type(error).__name__ == "NoSuchOption" else ""
+            error.message = visible(message) + hint  # type: ignore[attr-defined]
         return None
     if isinstance(error, OSError):
         print_error(_described(error))
@@ -113,9 +154,19 @@ def _reported(error: BaseException) -> int | None:
 def _described(error: OSError) -> str:
     place = f"{error.filename}: " if error.filename else ""
     reason = error.strerror or str(error)
+    if not error.filename and error.errno == errno.ENOENT and not _has_current_folder():
+        return "the current folder has been removed; change to another one"
     kept = "".join(f"; {note}" for note in getattr(error, "__notes__", ()))
     hint = "; make room and run the same command again" if error.errno in FULL_DISK else ""
     return f"{place}{reason}{kept}{hint}"
+
+
+def _has_current_folder() -> bool:
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _flush() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from labelkin.wording import counted
+
 if TYPE_CHECKING:
     from labelkin.scoring.suggestion import Carrier, Naming, Suggestion
 
@@ -88,7 +90,8 @@ def _reasons(suggestion: Suggestion, language: str) -> Iterator[str]:
     elif suggestion.neighbours and not suggestion.votes:
         yield f"none of the {suggestion.neighbours} nearest documents"
     elif suggestion.neighbours:
-        yield f"{suggestion.votes} of {suggestion.neighbours} nearest documents"
+        nearest = counted(suggestion.neighbours, "nearest document")
+        yield f"{suggestion.votes} of {nearest}"
     strong = [
         one for one in suggestion.signals if abs(one.weight) >= _LEAST_WEIGHT and one.name != BASE
     ]

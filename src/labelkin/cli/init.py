@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 
 from labelkin.cli.console import counted, print_json, print_message
-from labelkin.cli.options import Force, Json
+from labelkin.cli.options import Force, Json, NewFolder
 
 
 def init(
-    collection: Annotated[Path, typer.Argument(help="The folder to create.")],
+    collection: NewFolder,
     vocab: Annotated[
         Path | None,
         typer.Option(

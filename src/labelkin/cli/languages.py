@@ -29,11 +29,11 @@ def heading_language(indexer: Indexer, asked: str | None = None) -> str:
     A language in which no heading has a name is refused. Usually the
     vocabulary need not be read to know.
     """
-    wanted = asked or indexer.config.vocabulary.language
+    wanted = indexer.config.vocabulary.language if asked is None else asked
     code = "en" if wanted == "auto" else _code(wanted)
     if code == "all" or (code is not None and indexer.collection.has_names_in(code)):
         return code
-    place = "" if asked else "vocabulary.language in labelkin.toml: "
+    place = "vocabulary.language in labelkin.toml: " if asked is None else ""
     return language_of(indexer.vocabulary, wanted, place)
 
 

@@ -36,5 +36,5 @@ def _options(
 
 
 def main() -> None:
-    """Entry point of the command."""
+    """Run the command."""
     app()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from labelkin.cli.console import print_json, print_table
-from labelkin.cli.outputs import open_output
+from labelkin.cli.outputs import open_output, table_cell
 
 if TYPE_CHECKING:
     from labelkin.evaluate import Evaluation, Measure
@@ -34,7 +34,7 @@ def parsed_measures(names: str | None) -> Sequence[Measure]:
     listed = [name for name in re.split(r"[,\s]+(?![^()]*\))", names) if name]
     if not listed:
         raise typer.BadParameter("no measure given; for example MiF,P@5")
-    return [parse_measure(name) for name in listed]
+    return [parse_measure(name) for name in dict.fromkeys(listed)]
 
 
 def show_measures(
@@ -102,6 +102,7 @@ def _write_labels(evaluation: Evaluation, labels: Sequence[tuple[str, str]], pat
             )
             if any(counts):
                 shares = (report.precision[column], report.recall[column], report.f_score[column])
-                file.write("\t".join([label, name, *map(str, counts)]))
+                names = (table_cell(label), table_cell(name))
+                file.write("\t".join([*names, *map(str, counts)]))
                 file.write("".join(f"\t{share:.4f}" for share in shares))
                 file.write(f"\t{report.training[column]}\n")

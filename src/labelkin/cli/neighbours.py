@@ -54,8 +54,8 @@ def neighbours(
     collection: CollectionPath,
     reading: ReadingOptions,
     file: TextFile = None,
-    title: TitleText = "",
-    text: BodyText = "",
+    title: TitleText = None,
+    text: BodyText = None,
     k: Annotated[
         int | None,
         typer.Option("-k", min=1, max=10_000, help="How many. Default: as labelkin.toml says."),

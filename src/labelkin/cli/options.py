@@ -11,17 +11,43 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-CollectionPath = Annotated[Path, typer.Argument(metavar="COLLECTION", help="A collection folder.")]
+
+def named_path(typed: str | Path) -> Path:
+    """A path that was typed; refuses an empty name, which Python takes for the current folder.
+
+    Defaults come here as they are.
+    """
+    name = str(typed)
+    if not name:
+        raise typer.BadParameter("the name is empty; is a variable of your script not set?")
+    if "\0" in name:
+        raise typer.BadParameter("no file can have a NUL character in its name")
+    return Path(name)
+
+
+CollectionPath = Annotated[
+    Path,
+    typer.Argument(metavar="COLLECTION", parser=named_path, help="A collection folder."),
+]
+NewFolder = Annotated[
+    Path,
+    typer.Argument(metavar="COLLECTION", parser=named_path, help="The folder to create."),
+]
 TextFile = Annotated[
     Path | None,
-    typer.Argument(metavar="FILE", help="A corpus file or a plain text; - is standard input."),
+    typer.Argument(
+        metavar="FILE",
+        parser=named_path,
+        help="A corpus file or a plain text; - is standard input.",
+    ),
 ]
-TitleText = Annotated[str, typer.Option("--title", help="Title of the text.")]
-BodyText = Annotated[str, typer.Option("--text", help="The text itself.")]
+TitleText = Annotated[str | None, typer.Option("--title", help="Title of the text.")]
+BodyText = Annotated[str | None, typer.Option("--text", help="The text itself.")]
 CorpusFiles = Annotated[
     list[Path],
     typer.Argument(
         metavar="FILES...",
+        parser=named_path,
         help="Corpus files, compressed or not, or folders of them; - is standard input.",
     ),
 ]

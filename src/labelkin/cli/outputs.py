@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import sys
@@ -9,6 +10,8 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import IO
+
+import typer
 
 from labelkin.atomic import atomic_text
 from labelkin.cli.console import data_to_standard_output
@@ -29,6 +32,27 @@ def open_output(output: Path) -> AbstractContextManager[IO[str]]:
     return data_to_standard_output() if is_standard_output(output) else atomic_text(output)
 
 
+def table_cell(text: str) -> str:
+    """A cell of a TSV file: one line without tabs, and no formula to a spreadsheet."""
+    from labelkin.outputs import guarded
+
+    return guarded(" ".join(text.split()))
+
+
+def check_table(output: Path, inputs: Iterable[Path], *, option: str, results: bool) -> None:
+    """Refuse an output of `option` that is no TSV file, or standard output if it has `results`."""
+    from labelkin.outputs import output_format
+
+    if is_standard_output(output):
+        if results:
+            raise typer.BadParameter(
+                f"{option} and the results cannot both go to standard output; name a file"
+            )
+        return
+    check_output(output, inputs)
+    output_format(output, None, {".tsv": "tsv", ".txt": "tsv"}, ["tsv"], option="")
+
+
 def check_output(output: Path, inputs: Iterable[Path] = (), *, folder: bool = False) -> None:
     """Refuse an output that would destroy something or cannot be written; InputError says why.
 
@@ -38,6 +62,7 @@ def check_output(output: Path, inputs: Iterable[Path] = (), *, folder: bool = Fa
     """
     if not folder and str(output) in _STANDARD_OUTPUT:
         return
+    _check_name(output)
     place = output.resolve()
     _check_collections(output, place)
     _check_inputs(output, place, [path for path in inputs if str(path) != "-"])
@@ -58,6 +83,19 @@ def check_output(output: Path, inputs: Iterable[Path] = (), *, folder: bool = Fa
     is_replaced = not output.exists() or output.is_file()
     if is_replaced and not os.access(place.parent, os.W_OK | os.X_OK):
         raise InputError(f"{output}: the folder {place.parent} cannot be written to")
+
+
+def _check_name(output: Path) -> None:
+    """Refuse names that no file can have."""
+    try:
+        output.stat()
+    except OSError as error:
+        reasons = {
+            errno.ENAMETOOLONG: "the name is too long",
+            errno.ELOOP: "a link that leads to itself",
+        }
+        if reason := reasons.get(error.errno or 0):
+            raise InputError(f"{output}: {reason}; name another file") from error
 
 
 def _check_collections(output: Path, place: Path) -> None:

@@ -10,8 +10,8 @@ import typer
 
 from labelkin.cli.console import counted, print_message
 from labelkin.cli.measures import Measures, PerLabel, parsed_measures, show_measures
-from labelkin.cli.options import Json
-from labelkin.cli.outputs import check_output
+from labelkin.cli.options import Json, named_path
+from labelkin.cli.outputs import check_table
 from labelkin.cli.side_by_side import RESERVED, show_side_by_side
 from labelkin.cli.vocab import open_vocabulary
 from labelkin.wording import listed, shortened
@@ -24,12 +24,17 @@ if TYPE_CHECKING:
 def score(
     gold: Annotated[
         Path,
-        typer.Argument(metavar="GOLD", help="The right labels: a corpus, lines, TSV or .npz."),
+        typer.Argument(
+            metavar="GOLD",
+            parser=named_path,
+            help="The right labels: a corpus, lines, TSV or .npz.",
+        ),
     ],
     predicted: Annotated[
         list[Path],
         typer.Argument(
             metavar="PREDICTED...",
+            parser=named_path,
             help="Predictions of any tool: what `annotate` writes, Annif's results, lines, "
             "`id label score`, .npz. Several files are shown side by side.",
         ),
@@ -51,7 +56,8 @@ def score(
 
     asked = parsed_measures(measures)
     if per_label is not None:
-        check_output(per_label, [gold, *predicted, *([vocab] if vocab else [])])
+        inputs = [gold, *predicted, *([vocab] if vocab else [])]
+        check_table(per_label, inputs, option="--per-label", results=json)
     files = list(dict.fromkeys(predicted))
     right, given = read_label_file(gold), [read_label_file(path) for path in files]
     vocabulary = None if vocab is None else open_vocabulary(vocab)

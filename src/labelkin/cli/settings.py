@@ -10,6 +10,8 @@ import typer
 from labelkin.cli.console import counted, print_message
 
 if TYPE_CHECKING:
+    from collections import Counter
+
     from labelkin.cli.options import SuggestionOptions
     from labelkin.corpus import Document
     from labelkin.indexer import Indexer
@@ -45,6 +47,13 @@ def asked_settings(
     settings = Settings.from_config(config, method)
     if settings.method != "rerank" and (accept is not None or review is not None):
         raise typer.BadParameter("--accept and --review are for the method rerank")
+    if accept is not None and review is not None and accept < review:
+        raise typer.BadParameter(
+            f"--accept {accept:g} is lower than --review {review:g}: accepted headings are also "
+            "shown"
+        )
+    if accept is None and review is not None and review > settings.rerank.accept:
+        accept = review
     if not settings.implementation.votes and not lenient:
         for option, value in (("-k", k), ("--weighting", weighting)):
             if value is not None:
@@ -113,6 +122,13 @@ def print_known_documents(
             print_message(
                 "Models trained on them know their headings: expect less for new documents."
             )
+
+
+def print_unresolved(labels: Counter[str]) -> None:
+    """Print how many of the right labels no method can suggest."""
+    if labels:
+        kinds, times = counted(len(labels), "label"), counted(labels.total(), "time")
+        print_message(f"{kinds} not in the vocabulary, given {times}, cannot be suggested.")
 
 
 def print_unknown_labels(indexer: Indexer, settings: Sequence[Settings]) -> None:

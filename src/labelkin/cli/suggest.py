@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from labelkin.cli.build import build_with_progress
-from labelkin.cli.console import print_json, print_line, print_message, print_table
+from labelkin.cli.console import (
+    print_json,
+    print_line,
+    print_message,
+    print_table,
+    terminal_width,
+)
 from labelkin.cli.exits import exit_after_reading
 from labelkin.cli.explanation import cut, explained
 from labelkin.cli.languages import ForeignTexts, heading_language, names_as_json
@@ -45,8 +51,8 @@ def suggest(
     asked: SuggestionOptions,
     reading: ReadingOptions,
     file: TextFile = None,
-    title: TitleText = "",
-    text: BodyText = "",
+    title: TitleText = None,
+    text: BodyText = None,
     everything: Annotated[
         bool, typer.Option("--all", help="Also show headings below the review bar of rerank.")
     ] = False,
@@ -141,9 +147,7 @@ def _print_table(heading: str, shown: list[Suggestion], language: str) -> None:
 
 def _print_explained(heading: str, shown: list[Suggestion], language: str) -> None:
     """A short block of lines per heading."""
-    from rich.console import Console
-
-    width = Console().width
+    width = terminal_width()
     if heading:
         print_line(cut(" ".join(heading.split()), width))
         print_line()

@@ -23,8 +23,8 @@ PLAIN_TEXT = ""
 @contextmanager
 def open_texts(
     file: Path | None,
-    title: str,
-    text: str,
+    title: str | None,
+    text: str | None,
     format_name: str | None,
     reading: ReadingOptions | None = None,
 ) -> Iterator[tuple[Iterator[Document], Corpus | None]]:
@@ -34,10 +34,13 @@ def open_texts(
     """
     from labelkin.corpus import Corpus, Document
 
-    if title or text:
+    if title is not None or text is not None:
         if file is not None:
             raise typer.BadParameter("give a file, or --title and --text, not both")
-        yield iter([Document(PLAIN_TEXT, title, text)]), None
+        plain = Document(PLAIN_TEXT, title or "", text or "")
+        if not plain.text.strip():
+            raise InputError("the text is empty; give one with --title or --text, or a file")
+        yield iter([plain]), None
         return
     if file is None:
         raise typer.BadParameter("give a file, - for standard input, or --title and --text")

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from labelkin.cli.console import counted, print_json, print_message
-from labelkin.cli.options import CollectionPath, CorpusFormat, Json, RepresentationName
+from labelkin.cli.options import (
+    CollectionPath,
+    CorpusFormat,
+    Json,
+    RepresentationName,
+    named_path,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,6 +48,7 @@ def train(
         list[Path] | None,
         typer.Option(
             metavar="FILE",
+            parser=named_path,
             help="Documents with labels, not in the collection, that new ones will resemble: the "
             "reranker is trained on them too. Repeatable.",
         ),
@@ -75,7 +82,9 @@ def train(
         ),
     ] = 0.0,
     device: Annotated[Device, typer.Option(help="Where to compute.")] = Device.AUTO,
-    seed: Annotated[int | None, typer.Option(min=0, help="Another seed, another model.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=2**31 - 1, help="Another seed, another model.")
+    ] = None,
     resume: Annotated[
         bool,
         typer.Option("--resume", help="Continue an interrupted training of the autoencoder."),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from labelkin.cli.build import build_with_progress
+from labelkin.cli.build import build_with_progress, check_neighbours
 from labelkin.cli.console import counted, print_json, print_message, print_table
 from labelkin.cli.exits import exit_after_reading
 from labelkin.cli.options import (
@@ -54,6 +54,7 @@ def tune(
     For fused representations, the fusion and its weights are chosen first.
     """
     from labelkin.evaluate import parse_measure
+    from labelkin.evaluate.gold import unknown_labels
     from labelkin.exceptions import InputError
     from labelkin.indexer import Indexer
     from labelkin.store.config import CONFIG_NAME, update_config
@@ -65,9 +66,14 @@ def tune(
         if write:
             _check_writable(indexer, collection)
         settings = asked_settings(indexer.config, method)
+        unknown = unknown_labels(documents, indexer.vocabulary).total()
+        if unknown == sum(len(document.labels) for document in documents):
+            raise InputError(
+                "no label of these documents is in the vocabulary, so all settings are equally "
+                "good; check the labels with `labelkin vocab search`"
+            )
         if settings.k:
-            if not indexer.collection.count():
-                raise InputError(f"{collection}: no documents to find neighbours among; add some")
+            check_neighbours(indexer)
             build_with_progress(indexer, representation)
         print_known_documents(indexer, documents, [settings])
         with meter("Sweeping", 0) as bar:

@@ -11,15 +11,22 @@ import typer
 from labelkin.cli.console import print_facts, print_json, print_line, print_message, print_table
 from labelkin.cli.exits import FAILED
 from labelkin.cli.languages import heading_language, language_of, names_as_json
-from labelkin.cli.options import CollectionPath, Json, Language
+from labelkin.cli.options import CollectionPath, Json, Language, named_path
 
 if TYPE_CHECKING:
     from labelkin.vocab import Concept, Vocabulary
 
 app = typer.Typer(no_args_is_help=True, help="Look into a vocabulary.")
 
+_NO_HEADINGS = "the vocabulary has no headings yet; documents bring them, see `labelkin add`"
+# More names than these are only counted.
+_SHOWN_NAMES = 20
+
 SourcePath = Annotated[
-    Path, typer.Argument(metavar="SOURCE", help="A collection folder or a vocabulary file.")
+    Path,
+    typer.Argument(
+        metavar="SOURCE", parser=named_path, help="A collection folder or a vocabulary file."
+    ),
 ]
 
 
@@ -56,9 +63,13 @@ def show(
         return
 
     def named(ids: tuple[str, ...]) -> str:
-        return "; ".join(
-            vocabulary.concept(i).name(shown_in) if i in vocabulary else i for i in ids
-        )
+        names = [
+            vocabulary.concept(i).name(shown_in) if i in vocabulary else i
+            for i in ids[:_SHOWN_NAMES]
+        ]
+        if (more := len(ids) - len(names)) > 0:
+            names.append(f"and {more:,} more (`labelkin vocab tree` lists narrower ones)")
+        return "; ".join(names)
 
     groups = [f"{names[0]} ({one})" if names else one for one, names in concept.groups.items()]
     facts = [("Id", concept.id)]
@@ -86,6 +97,8 @@ def search(
     json: Json = False,
 ) -> None:
     """Find headings by part of a name or synonym."""
+    if not query.strip():
+        raise typer.BadParameter("give a part of a name; `labelkin vocab tree` lists all headings")
     vocabulary, shown_in = _opened(source, language)
     hits = vocabulary.search(query, limit)
     if json:
@@ -99,6 +112,8 @@ def search(
     if not hits:
         close = vocabulary.similar_names(query)
         hint = f"did you mean {' or '.join(map(repr, close))}?" if close else "try a shorter part"
+        if not len(vocabulary):
+            hint = _NO_HEADINGS
         print_message(f"No heading contains {query!r} in a name or synonym; {hint}")
         raise typer.Exit(FAILED)
 
@@ -121,6 +136,9 @@ def related(
         rows = [{"id": c.id, **names_as_json(c, shown_in), "similarity": s} for c, s in nearest]
         print_json(rows)
         return
+    if not nearest:
+        print_message("The label autoencoder knows no other heading.")
+        return
     table = [(f"{similarity:.3f}", c.id, c.name(shown_in)) for c, similarity in nearest]
     print_table("", [("similarity", True), ("id", False), ("heading", False)], table)
 
@@ -137,13 +155,16 @@ def tree(
     from labelkin.vocab.order import in_order
 
     vocabulary, shown_in = _opened(source, language)
-    roots = [vocabulary.find(heading)] if heading else in_order(vocabulary.top(), shown_in)
+    start = vocabulary.top() if heading is None else [vocabulary.find(heading)]
+    roots = in_order(start, shown_in)
     branches = [_branch(vocabulary, root, depth, shown_in, frozenset()) for root in roots]
     if json:
         print_json(branches)
         return
     for branch in branches:
         _print_branch(branch, 0)
+    if not branches:
+        print_message(f"Nothing to show: {_NO_HEADINGS}")
 
 
 def _branch(

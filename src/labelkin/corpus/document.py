@@ -6,6 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from labelkin.exceptions import InputError
+
+# Why the metadata or fields of a document cannot be stored or written.
+NOT_JSON = "metadata can hold strings, finite numbers, booleans, lists and mappings only"
+
 
 @dataclass(frozen=True, slots=True)
 class Document:
@@ -27,6 +32,24 @@ class Document:
     labels: tuple[str, ...] = ()
     label_names: Mapping[str, str] = field(default_factory=dict)
     major_labels: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse values that would be taken for something else, such as letters for labels."""
+        for name in ("id", "title", "body"):
+            if not isinstance(value := getattr(self, name), str):
+                raise InputError(
+                    f"document {self.id!r}: {name} is {value!r}, which is not a string"
+                )
+        for name in ("labels", "major_labels"):
+            value = getattr(self, name)
+            if isinstance(value, str) or value is None:
+                raise InputError(
+                    f"document {self.id!r}: {name} is {value!r}; give a tuple of strings"
+                )
+        if not isinstance(self.fields, Mapping):
+            raise InputError(
+                f"document {self.id!r}: fields is {self.fields!r}; give names and texts"
+            )
 
     @property
     def text(self) -> str:

@@ -14,9 +14,10 @@ from typing import IO, Any
 
 from labelkin.atomic import atomic_text
 from labelkin.corpus.annif import TITLE_MARK
-from labelkin.corpus.document import Document
+from labelkin.corpus.document import NOT_JSON, Document
 from labelkin.corpus.record import MAJOR_KEY
 from labelkin.corpus.table import COLUMNS, FIELD_PREFIX, MAX_CELL_LINES, OBJECT_COLUMNS, listed
+from labelkin.exceptions import InputError
 from labelkin.outputs import guarded, output_format
 from labelkin.wording import counted
 
@@ -48,11 +49,18 @@ def to_record(document: Document) -> dict[str, Any]:
     return record | {key: value for key, value in optional.items() if value}
 
 
+def _line(document: Document) -> str:
+    try:
+        return json.dumps(to_record(document), ensure_ascii=False)
+    except TypeError as error:
+        raise InputError(f"document {document.id!r}: {NOT_JSON} ({error})") from error
+
+
 def write_jsonl(documents: Iterable[Document], file: IO[str]) -> int:
     """Write one complete record per line; returns the number of documents."""
     count = 0
     for document in documents:
-        file.write(json.dumps(to_record(document), ensure_ascii=False) + "\n")
+        file.write(_line(document) + "\n")
         count += 1
     return count
 
@@ -63,7 +71,7 @@ def write_json(documents: Iterable[Document], file: IO[str]) -> int:
     file.write("[")
     for document in documents:
         file.write(",\n" if count else "\n")
-        file.write(json.dumps(to_record(document), ensure_ascii=False))
+        file.write(_line(document))
         count += 1
     file.write("\n]\n")
     return count
@@ -209,14 +217,22 @@ def corpus_format(path: Path, asked: str | None = None) -> str:
     return output_format(path, asked, _BY_EXTENSION, WRITERS)
 
 
-def write_corpus(documents: Iterable[Document], path: Path, format: str | None = None) -> int:
+def write_corpus(documents: Iterable[Document], path: str | Path, format: str | None = None) -> int:
     """Write `documents` to `path` atomically, gzipped if it ends in .gz; returns their number.
 
     Without `format`, the extension decides: .jsonl, .json, .csv or .tsv. `-` is
     standard output, JSON Lines unless `format` says otherwise.
     """
+    path = Path(path)
     writer = WRITERS[corpus_format(path, format)]
     if str(path) == "-":
         return writer(documents, sys.stdout)
-    with atomic_text(path) as file:
-        return writer(documents, file)
+    try:
+        with atomic_text(path) as file:
+            return writer(documents, file)
+    except UnicodeEncodeError as error:
+        around = error.object[max(error.start - 40, 0) : error.end]
+        raise InputError(
+            f"{path}: not written: half a character (a lone surrogate) cannot be written: "
+            f"{around!r}"
+        ) from error

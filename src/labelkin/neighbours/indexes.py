@@ -50,7 +50,7 @@ class Indexes(Closing):
 
         Representations joined with "," are fused.
         """
-        name = representation or views.snapshot.config.representation.name
+        name = representation_name(views.snapshot, representation)
         return views.get(("search", name), lambda views: self._search(views, name))
 
     def build(
@@ -63,7 +63,7 @@ class Indexes(Closing):
     ) -> int:
         """Bring the indexes of a representation up to date; how many documents were new."""
         added = 0
-        for part in _parts(representation or snapshot.config.representation.name):
+        for part in _parts(representation_name(snapshot, representation)):
             if is_encoder(part):
                 state = self._vector_state(snapshot, part)
                 if relearn:
@@ -133,8 +133,15 @@ class Indexes(Closing):
             raise CollectionError(f"{self._collection.path}: the collection is closed")
 
 
+def representation_name(snapshot: Snapshot, asked: str | None) -> str:
+    """The representation that was asked for, else that of labelkin.toml."""
+    return snapshot.config.representation.name if asked is None else asked
+
+
 def _parts(name: str) -> list[str]:
     parts = [part.strip() for part in name.split(",")]
+    if not name.strip():
+        raise ConfigError("the name of the representation is empty; the usual one is stems")
     if not all(parts):
         raise ConfigError(f"the representation {name!r} has an empty name next to a comma")
     return parts

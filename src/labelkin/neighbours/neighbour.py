@@ -51,7 +51,7 @@ def describe(
             [
                 Neighbour(
                     id=texts[row].id,
-                    title=texts[row].title or texts[row].body[:_BEGINNING],
+                    title=texts[row].title or texts[row].text[:_BEGINNING],
                     distance=float(distances[place, rank]),
                     score=float(near.scores[place, rank]),
                     headings=tuple(concepts[column] for column in of_row),

@@ -95,6 +95,11 @@ def _lightgbm() -> Any:
         raise MissingExtraError(
             "the reranker needs LightGBM: pip install 'labelkin[rerank]'"
         ) from error
+    except AttributeError as error:
+        # It assembles docstrings, which python -OO removes.
+        raise MissingExtraError(
+            f"LightGBM cannot be loaded ({error}); run Python without -OO"
+        ) from error
     except OSError as error:
         raise MissingExtraError(
             f"LightGBM cannot be loaded ({error}); on Debian: apt-get install libgomp1"

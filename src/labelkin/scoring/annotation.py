@@ -15,6 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from labelkin.atomic import hidden_beside
 from labelkin.corpus.document import Document
 from labelkin.exceptions import InputError
 from labelkin.scoring.annotation_formats import writer_for
@@ -100,4 +101,4 @@ def _journal_path(output: Path, stack: ExitStack) -> Path:
         return Path(folder) / "journal"
     if not output.parent.is_dir():
         raise InputError(f"{output}: there is no folder {output.parent}; create it first")
-    return output.with_name(f".{output.name}.journal")
+    return hidden_beside(output, "journal")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import logging
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -14,6 +15,9 @@ from labelkin.atomic import atomic_file, atomic_text
 from labelkin.exceptions import FormatError
 from labelkin.outputs import guarded, output_format
 from labelkin.scoring.journal import Record
+from labelkin.wording import counted
+
+logger = logging.getLogger(__name__)
 
 Writer = Callable[[Iterator[Record], Path, Sequence[str]], None]
 
@@ -61,11 +65,18 @@ def _heading(record: Record) -> str:
 
 
 def _write_annif(records: Iterator[Record], output: Path, _labels: Sequence[str]) -> None:
+    """Lines of `text<TAB><uri> <uri>`; ids with spaces, which Annif does not read, are counted."""
+    spaced = 0
     with atomic_text(output) as file:
         for record in records:
-            text = _heading(record)
-            labels = " ".join(f"<{given['id']}>" for given in record["suggestions"])
-            file.write(f"{text}\t{labels}\n")
+            ids = [given["id"] for given in record["suggestions"]]
+            spaced += sum(len(one.split()) > 1 for one in ids)
+            file.write(f"{_heading(record)}\t{' '.join(f'<{one}>' for one in ids)}\n")
+    if spaced:
+        logger.warning(
+            "%s with spaces: labelkin reads them again, Annif does not; write .jsonl or .csv",
+            counted(spaced, "heading has an id", "headings have ids"),
+        )
 
 
 def _write_bioasq(records: Iterator[Record], output: Path, _labels: Sequence[str]) -> None:

@@ -82,6 +82,13 @@ class Settings:
     rerank: RerankSettings = RerankSettings()
     extensions: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
+    def __post_init__(self) -> None:
+        """Refuse a negative limit, and one string for a list of them."""
+        if self.limit < 0:
+            raise ConfigError(f"limit is {self.limit}; give 0 for no limit, or more")
+        for name in ("include", "exclude"):
+            _listed(name, getattr(self, name))
+
     @classmethod
     def from_config(cls, config: Config, method: str | None = None) -> Settings:
         """The settings of labelkin.toml, for its own method or another."""

@@ -33,7 +33,12 @@ from labelkin.store.config import CONFIG_NAME, Config, WatchedConfig, write_conf
 from labelkin.store.database import DATABASE_NAME, TEXT_INDEX, Database
 from labelkin.store.folder import empty_folder, folder_errors_explained
 from labelkin.store.label_sets import LabelSegments, LabelSets, Rows
-from labelkin.store.manifest import new_manifest, read_manifest, write_manifest
+from labelkin.store.manifest import (
+    is_collection,
+    new_manifest,
+    read_manifest,
+    write_manifest,
+)
 from labelkin.store.reader import Generation, Reader
 from labelkin.store.rows import concept_to_json
 from labelkin.store.snapshot import Snapshot
@@ -108,8 +113,21 @@ class Collection(Reader, Closing):
                 # Documents whose manifest is lost: the error says how to recover them.
                 read_manifest(path)
             raise CollectionExistsError(f"{path}: already exists; choose another name or remove it")
+        if path.is_symlink() and not path.exists():
+            raise CollectionExistsError(
+                f"{path}: a link that leads nowhere; choose another name or remove it"
+            )
         with folder_errors_explained(path):
             folder = path.resolve()
+            if not _is_utf8(folder):
+                raise CollectionError(
+                    f"{path}: the name is not valid UTF-8, which indexes need; choose another name"
+                )
+            for parent in folder.parents:
+                if is_collection(parent):
+                    raise CollectionExistsError(
+                        f"{path}: inside the collection {parent}; choose a place outside of it"
+                    )
             if not path.exists():
                 folder = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}.part")
                 folder.mkdir(parents=True)
@@ -219,3 +237,11 @@ class Collection(Reader, Closing):
             with suppress(FileNotFoundError):
                 total += path.stat().st_size if path.is_file() else 0
         return total
+
+
+def _is_utf8(path: Path) -> bool:
+    try:
+        str(path).encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -17,6 +17,7 @@ from pydantic import (
     Field,
     SerializeAsAny,
     ValidationError,
+    ValidationInfo,
     field_validator,
 )
 
@@ -31,13 +32,15 @@ from labelkin.vocab.concept import ALL_LANGUAGES
 logger = logging.getLogger(__name__)
 
 CONFIG_NAME = "labelkin.toml"
+# What all libraries that train accept.
+LARGEST_SEED = 2**31 - 1
 _PATIENCE_SECONDS = 10.0
 
 
 class Section(BaseModel):
     """A table of labelkin.toml; keys it does not declare are errors."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
 class CollectionSection(Section):
@@ -343,6 +346,13 @@ class RerankSection(Section):
         description="The precision that headings need to be shown, accepted ones included.",
     )
 
+    @field_validator("review")
+    @classmethod
+    def _not_above_accept(cls, review: float, info: ValidationInfo) -> float:
+        if review > info.data.get("accept", 1.0):
+            raise ValueError(f"larger than accept, which is {info.data['accept']}")
+        return review
+
 
 class TrainingSection(Section):
     """How the label autoencoder is trained."""
@@ -399,7 +409,12 @@ class TrainingSection(Section):
     averaged_documents: int = Field(
         default=50_000, ge=0, description="Average the neighbours of at most this many documents."
     )
-    seed: int = Field(default=0, ge=0, description="The same data and seed give the same model.")
+    seed: int = Field(
+        default=0,
+        ge=0,
+        le=LARGEST_SEED,
+        description="The same data and seed give the same model.",
+    )
     precision: Literal["auto", "float32", "mixed"] = Field(
         default="auto", description='"auto" uses bfloat16 mixed precision on CUDA.'
     )
@@ -433,6 +448,8 @@ def read_config(path: Path, *, needed: bool = True) -> Config:
 
     A file that is missing altogether is an error if it is `needed`.
     """
+    if path.exists() and not path.is_file():
+        raise ConfigError(f"{path}: not a file; remove it, then the defaults apply")
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
@@ -463,9 +480,12 @@ def _note_defaults(path: Path, reason: str) -> None:
 def parse_config(text: str, path: Path) -> Config:
     """The settings in the text of a labelkin.toml; `path` is for messages."""
     try:
-        table = tomllib.loads(text)
+        # Editors on Windows put a byte order mark before the text.
+        table = tomllib.loads(text.removeprefix("\ufeff"))
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: not valid TOML: {error}") from error
+    except RecursionError as error:
+        raise ConfigError(f"{path}: not valid TOML: nested too deeply") from error
     sections = extension_sections()
     try:
         if "extensions" in table:
@@ -536,7 +556,7 @@ def update_config(path: Path, changes: Mapping[str, Mapping[str, Any]]) -> None:
     with FileLock(beside(path, "write")) as lock:
         lock.take(_PATIENCE_SECONDS)
         try:
-            text = path.read_text(encoding="utf-8")
+            text = path.read_text(encoding="utf-8-sig")
         except FileNotFoundError:
             text = to_toml(Config())
         document = tomlkit.parse(text)
@@ -586,4 +606,7 @@ def _explain(error: Any) -> str:
         close = difflib.get_close_matches(place[-1], known, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"known here: {', '.join(known)}"
         return f"unknown key {'.'.join(place)!r}; {hint}"
-    return f"{'.'.join(place)} = {error['input']!r}: {error['msg'][0].lower()}{error['msg'][1:]}"
+    if error["type"] in ("model_type", "dict_type") and len(place) == 1:
+        return f"{place[0]} = {error['input']!r}: a section; write [{place[0]}] and its keys below"
+    message = error["msg"].removeprefix("Value error, ")
+    return f"{'.'.join(place)} = {error['input']!r}: {message[0].lower()}{message[1:]}"

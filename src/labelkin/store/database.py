@@ -207,9 +207,11 @@ class Database:
 
     def _check_identity(self) -> None:
         """Refuse a file that has taken the place of the one that was opened."""
-        if self._identity != self._file_identity():
+        now = self._file_identity()
+        if self._identity != now:
+            what = "removed" if now is None else "replaced"
             raise CollectionDamagedError(
-                f"{self.path}: the file was replaced while the collection was open; "
+                f"{self.path}: the file was {what} while the collection was open; "
                 "close the collection and open it again"
             )
 

@@ -27,6 +27,8 @@ logger = logging.getLogger(__name__)
 # At most one document in seven is held out, so that the rest resembles the whole.
 LARGEST_SHARE = 7
 LEAST_DOCUMENTS = 20
+# Documents that have to be left for the statistics.
+_LEAST_OTHERS = 2
 _PAGE = 1000
 
 Integers = npt.NDArray[np.int64]
@@ -132,6 +134,11 @@ def choose_held_out(
     rows = np.sort(rows)
     copies = _copies(reader, held_out)
     if len(copies):
+        if len(rows) - count - len(np.intersect1d(copies, rows)) < _LEAST_OTHERS:
+            raise TrainingError(
+                f"nearly all of {counted(len(rows), 'document')} with labels have the same text: "
+                "too few are left to train a reranker on"
+            )
         logger.info("%d documents have the text of a held-out one: held out too", len(copies))
     return HeldOut(generation, rows, held_out, HeldOutRule(seed, bound), copies)
 

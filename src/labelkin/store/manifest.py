@@ -63,7 +63,7 @@ def read_manifest(folder: Path) -> Manifest:
         if (folder / DATABASE_NAME).is_file():
             raise _unusable(folder, "missing") from None
         raise CollectionNotFoundError(
-            f"{folder}: no labelkin collection here; make one with `labelkin init {folder}`"
+            f"{folder}: no labelkin collection here; {_next_step(folder)}"
         ) from None
     except (OSError, ValueError) as error:
         raise _unusable(folder, f"cannot be read ({error})") from error
@@ -94,3 +94,11 @@ def _unusable(folder: Path, reason: str) -> CollectionDamagedError:
     return CollectionDamagedError(
         f"{path}: {reason}, and there is no {DATABASE_NAME}; restore the folder from a backup"
     )
+
+
+def _next_step(folder: Path) -> str:
+    if folder.exists() and not folder.is_dir():
+        return "it is a file: name the folder of a collection"
+    if folder.is_dir() and any(folder.iterdir()):
+        return "name its folder, or make one elsewhere with `labelkin init FOLDER`"
+    return f"make one with `labelkin init {folder}`"

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from labelkin.corpus.document import Document
+from labelkin.corpus.document import NOT_JSON, Document
 from labelkin.corpus.text import text_checksum
+from labelkin.exceptions import InputError
 from labelkin.store.label_sets import COLUMN_TYPE, Columns
 from labelkin.vocab.concept import Concept
 from labelkin.vocab.vocabulary import Vocabulary
@@ -85,11 +86,11 @@ def document_values(document: Document, labels: ResolvedLabels) -> Values:
         document.id,
         storable(document.title),
         storable(document.body),
-        _dump(document.fields),
+        _dump(document.fields, document.id),
         document.language,
-        _dump(document.metadata),
+        _dump(document.metadata, document.id),
         labels.columns.tobytes(),
-        _dump(labels.unresolved),
+        _dump(labels.unresolved, document.id),
     )
     values = (*values, labels.places())
     return (*values, document_checksum(values), text_checksum(document.text))
@@ -183,8 +184,13 @@ def _shared_groups(groups: tuple[tuple[str, tuple[str, ...]], ...]) -> dict[str,
     return dict(groups)
 
 
-def _dump(value: Mapping[str, Any]) -> str | None:
-    return storable(json.dumps(value, ensure_ascii=False)) if value else None
+def _dump(value: Mapping[str, Any], identifier: str) -> str | None:
+    if not value:
+        return None
+    try:
+        return storable(json.dumps(value, ensure_ascii=False, allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"document {identifier!r}: {NOT_JSON} ({error})") from error
 
 
 def storable(text: str) -> str:

@@ -18,6 +18,7 @@ from labelkin.store.rows import ResolvedLabels, Values, concept_to_json, documen
 from labelkin.vocab.concept import Concept
 from labelkin.vocab.names import Match, Resolution
 from labelkin.vocab.vocabulary import Vocabulary
+from labelkin.wording import shortened
 
 # Label sets stay in the database until this many rows make a segment.
 _ROWS_A_SEGMENT = 50_000
@@ -72,8 +73,10 @@ def _cut(
             if document is not item:
                 report.cut.append(item.id)
             yield document
-        else:
+        elif isinstance(item, Deletion):
             yield item
+        else:
+            raise InputError(f"{shortened(repr(item))} is not a Document; nothing of it is stored")
 
 
 def remove_documents(collection: Collection, identifiers: Iterable[str]) -> RemoveReport:
