@@ -31,6 +31,7 @@ PARSED = {
     "train": "takes too long; tests/cli/test_train.py runs it",
     "experiment run": "needs the paper's data; tests/cli/test_experiment.py runs a small grid",
     "compare-representations": "needs a spaCy model; tests/cli/test_representations.py runs it",
+    "suggest mesh article.txt --include Neoplasms": "needs MeSH; tests/vocab/test_branches.py",
     "suggest mycollection article.txt --method toy": "needs the package that the page describes",
     "tune mycollection held-out.jsonl --method toy": "needs the package that the page describes",
     "tune decs held-out.json --method mix-ranked": "needs a trained model",

@@ -13,7 +13,7 @@ import pytest
 from labelkin import Document, Indexer, Settings, TrainingSettings
 from labelkin.autoencoder.model import LabelModel
 from labelkin.demo import demo_documents
-from labelkin.exceptions import ConfigError, ModelDamagedError
+from labelkin.exceptions import ConfigError, InputError, ModelDamagedError
 from labelkin.scoring.label_ae import Decoder
 from labelkin.store.config import CONFIG_NAME, update_config
 
@@ -282,7 +282,7 @@ def test_lists_of_headings_may_be_lists(indexer: Indexer) -> None:
         asked("knn").changed(include="A")
 
 
-def test_an_id_that_utf8_cannot_hold_is_stored(indexer: Indexer) -> None:
-    report = indexer.add([Document("\ud800id", "Barns", language="en", labels=("LK0005",))])
-    assert report.added == 1
-    assert indexer.document("\ud800id") is not None
+def test_an_id_that_utf8_cannot_hold_is_refused(indexer: Indexer) -> None:
+    with pytest.raises(InputError, match=r"the id .* has"):
+        indexer.add([Document("\ud800id", "Barns", language="en", labels=("LK0005",))])
+    assert indexer.document("\ud800id") is None

@@ -1144,7 +1144,7 @@ def test_closed_standard_input(template: Path, tmp_path: Path) -> None:
     )
     assert done.returncode == 1
     assert done.stderr.splitlines()[0] == (
-        "error: standard input: closed; pipe texts or a corpus into it"
+        "error: standard input is empty; pipe texts or a corpus into it"
     )
 
 

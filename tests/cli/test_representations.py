@@ -26,13 +26,16 @@ def demo(run: Run) -> str:
 @pytest.mark.parametrize("representation", ["lsa", "wordllama", "stems,lsa"])
 def test_every_verb_takes_a_representation(run: Run, demo: str, representation: str) -> None:
     asked = ("--representation", representation)
+    # The reranker was trained with stems.
+    knn = ("--method", "knn")
     assert run("build", demo, *asked).exit_code == 0
     words = next(iter(demo_documents(1))).text
     result = run("neighbours", demo, "--text", words, "-k", 3, *asked, "--json")
     (found,) = json.loads(result.stdout)
     assert len(found["neighbours"]) == 3
-    assert json.loads(run("suggest", demo, "--text", words, *asked, "--json").stdout)
-    values = json.loads(run("eval", demo, "d.jsonl", "--measures", "MiF", *asked, "--json").stdout)
+    assert json.loads(run("suggest", demo, "--text", words, *asked, *knn, "--json").stdout)
+    options = ("--measures", "MiF", *asked, *knn, "--json")
+    values = json.loads(run("eval", demo, "d.jsonl", *options).stdout)
     assert "MiF" in str(values)
 
 
@@ -81,12 +84,13 @@ def test_comparing_analyses_each_text_once(
 
 
 def test_tune_writes_how_to_fuse(run: Run, demo: str) -> None:
-    result = run("tune", demo, "d.jsonl", "--representation", "stems,lsa", "--write")
+    knn = ("--method", "knn")
+    result = run("tune", demo, "d.jsonl", "--representation", "stems,lsa", *knn, "--write")
     assert "Fused by" in result.stderr
     config = read_config(Path(demo) / "labelkin.toml")
     assert config.representation.name == "stems,lsa"
     assert sum(config.fusion.weights) == pytest.approx(1)
-    assert run("suggest", demo, "--text", "wheat").exit_code == 0
+    assert run("suggest", demo, "--text", "wheat", *knn).exit_code == 0
 
 
 def test_what_is_not_there_is_one_line(run: Run, demo: str) -> None:

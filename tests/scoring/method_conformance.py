@@ -34,6 +34,7 @@ from labelkin.scoring.queries import Queries
 from labelkin.scoring.ranking import Ranking
 from labelkin.scoring.settings import Settings
 from labelkin.store.config import read_config, update_config, write_config
+from labelkin.vocab.vocabulary import Vocabulary
 
 KS = (3, 10)
 THRESHOLDS = (0.1, 0.5, 0.9)
@@ -146,7 +147,7 @@ class MethodConformance:
     def test_an_excluded_heading(
         self, indexer: Indexer, method: Method, queries: Queries, settings: Settings, ranking
     ) -> None:
-        column = best_column(ranking)
+        column = best_leaf(ranking, indexer.vocabulary)
         excluding = replace(settings, exclude=(indexer.vocabulary[column].id,))
         rest = method.rank(queries, excluding)
         assert column not in rest.columns
@@ -155,7 +156,7 @@ class MethodConformance:
     def test_an_included_heading(
         self, indexer: Indexer, method: Method, queries: Queries, settings: Settings, ranking
     ) -> None:
-        column = best_column(ranking)
+        column = best_leaf(ranking, indexer.vocabulary)
         including = replace(settings, include=(indexer.vocabulary[column].id,))
         only = method.rank(queries, including)
         assert {*only.columns.tolist()} == {column}
@@ -252,9 +253,13 @@ def sweep_of(method: Method, settings: Settings) -> list[list[Settings]]:
     return groups
 
 
-def best_column(ranking: Ranking) -> int:
-    """The best label of the first document that has one."""
-    return int(ranking.columns[0])
+def best_leaf(ranking: Ranking, vocabulary: Vocabulary) -> int:
+    """The best label with nothing below it, which include and exclude would also mean."""
+    return next(
+        column
+        for column in ranking.columns.tolist()
+        if not vocabulary.narrower(vocabulary[column].id)
+    )
 
 
 def assert_same(one: Ranking, other: Ranking) -> None:

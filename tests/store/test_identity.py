@@ -247,3 +247,36 @@ def test_a_string_to_remove_is_one_id(tmp_path: Path, vocabulary: Vocabulary) ->
         indexer.add([Document("ab", "x"), Document("a", "y")])
         assert indexer.remove("ab").removed == 1
         assert [document.id for document in indexer.documents()] == ["a"]
+
+
+def test_a_text_that_hundreds_of_documents_have_identifies_none(
+    tmp_path: Path, vocabulary: Vocabulary
+) -> None:
+    common = "Annual report"
+    with Indexer.create(tmp_path / "c", vocabulary) as indexer:
+        indexer.add(Document(f"d{number}", common, language="en") for number in range(600))
+        snapshot = indexer.snapshot()
+        assert snapshot.known_rows([Document("new", common)]) == [frozenset()]
+        assert snapshot.known_rows([Document("d3", common)]) == [frozenset({3})]
+
+
+def test_documents_with_the_same_text_share_their_rows(
+    tmp_path: Path, vocabulary: Vocabulary
+) -> None:
+    """A set for each of many documents would be as large as the copies are many, squared."""
+    with Indexer.create(tmp_path / "c", vocabulary) as indexer:
+        documents = [Document(f"d{number}", "Report", language="en") for number in range(100)]
+        indexer.add(documents)
+        known = indexer.snapshot().known_rows(documents)
+    assert len({id(rows) for rows in known}) == 1
+
+
+def test_the_language_of_each_text_is_detected_once(tmp_path: Path, vocabulary: Vocabulary) -> None:
+    from labelkin.corpus import language
+
+    language._ranked.cache_clear()
+    with Indexer.create(tmp_path / "c", vocabulary) as indexer:
+        indexer.add(
+            Document(str(number), f"The story of bread, part {number}") for number in range(9)
+        )
+    assert language._ranked.cache_info().misses == 9

@@ -85,8 +85,8 @@ def evaluate(
         ]
         if any(one.k for one in settings):
             build_with_progress(indexer, representation)
-        evaluations = indexer.compare(documents, settings, representation=representation)
         language = heading_language(indexer)
+        evaluations = indexer.compare(documents, settings, representation=representation)
         labels = [(concept.id, concept.name(language)) for concept in indexer.vocabulary]
         print_message(f"Evaluated {counted(len(documents), 'document')} with labels.")
         print_known_documents(indexer, documents, settings)

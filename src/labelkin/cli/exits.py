@@ -118,8 +118,10 @@ def _errors_as_lines() -> Iterator[None]:
                 raise
             raise typer.Exit(code) from error
         except SystemExit as error:
-            # Nobody but rich exits like this, when it prints help to a closed pipe.
-            raise BrokenPipeError from error
+            # Rich exits like this when it prints help to a closed pipe.
+            if isinstance(error.__context__, BrokenPipeError):
+                raise BrokenPipeError from error
+            raise
     except BrokenPipeError as error:
         _discard_output()
         raise typer.Exit(CLOSED_PIPE) from error

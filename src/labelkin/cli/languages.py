@@ -26,20 +26,24 @@ _ENGLISH_SHARE = 0.3
 def heading_language(indexer: Indexer, asked: str | None = None) -> str:
     """The language to show a collection's headings in: `asked`, else as labelkin.toml says.
 
-    A language in which no heading has a name is refused. Usually the
-    vocabulary need not be read to know.
+    A language in which no heading has a name is refused. The vocabulary need
+    not be read to know.
     """
     wanted = indexer.config.vocabulary.language if asked is None else asked
     code = "en" if wanted == "auto" else _code(wanted)
     if code == "all" or (code is not None and indexer.collection.has_names_in(code)):
         return code
     place = "vocabulary.language in labelkin.toml: " if asked is None else ""
-    return language_of(indexer.vocabulary, wanted, place)
+    return _chosen(indexer.collection.names_by_language(), wanted, place)
 
 
-def language_of(vocabulary: Vocabulary, asked: str | None = None, place: str = "") -> str:
-    """The language to show the headings of a vocabulary in; `place` is for messages."""
-    names = vocabulary.names_by_language()
+def language_of(vocabulary: Vocabulary, asked: str | None = None) -> str:
+    """The language to show the headings of a vocabulary in."""
+    return _chosen(vocabulary.names_by_language(), asked)
+
+
+def _chosen(names: Counter[str], asked: str | None, place: str = "") -> str:
+    """One of the languages of names; `place` is for messages."""
     if asked in (None, "auto"):
         return "en" if "en" in names or not names else names.most_common(1)[0][0]
     code = _code(str(asked))

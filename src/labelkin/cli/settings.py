@@ -110,10 +110,14 @@ def print_known_documents(
     indexer: Indexer, documents: Sequence[Document], settings: Sequence[Settings]
 ) -> None:
     """Print how many of the documents to evaluate on are in the collection itself."""
-    known = sum(indexer.known(documents))
-    by_id = len(indexer.collection.rows_of([document.id for document in documents]))
+    is_known = indexer.known(documents)
+    known = sum(is_known)
     if known:
-        by_text = f" ({known - by_id:,} under another id)" if known > by_id else ""
+        by_id = indexer.collection.rows_of([document.id for document in documents])
+        others = sum(
+            one.id not in by_id for one, yes in zip(documents, is_known, strict=True) if yes
+        )
+        by_text = f" ({others:,} under another id)" if others else ""
         print_message(
             f"{counted(known, 'document')} in the collection itself{by_text}, "
             "searched leave-one-out."

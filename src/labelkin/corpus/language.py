@@ -68,7 +68,13 @@ def clear_language(text: str) -> str | None:
 def _scores(text: str) -> dict[str, float]:
     """The log likelihood of each language, best first; empty for an empty text."""
     sample = text[:_DETECTION_CHARACTERS].strip()
-    return dict(_identifier().rank(sample)) if sample else {}
+    return _ranked(sample) if sample else {}
+
+
+@lru_cache(maxsize=4096)
+def _ranked(sample: str) -> dict[str, float]:
+    """Cached, because a text is often looked at twice: alone, and with its batch."""
+    return dict(_identifier().rank(sample))
 
 
 def usual_languages(counts: Mapping[str, int]) -> tuple[str, ...]:

@@ -82,7 +82,7 @@ class TermSearch(NeighbourSearch):
 
     def _nearest(self, texts: Texts, k: int, searcher: EngineSearcher) -> Neighbours:
         queries = self._queries(texts, searcher)
-        excluded = [set(rows) for rows in texts.own_rows]
+        excluded = texts.own_rows
 
         def work(chunk: slice) -> list[Hits]:
             weighted = [query.weighted() for query in queries[chunk]]

@@ -97,7 +97,7 @@ class VectorSearch(NeighbourSearch):
             ("vectors", self._encoder.name),
             lambda: self._cache.vectors(texts.prepared, store=texts.store_terms),
         )
-        own = [self._places(np.array(rows, dtype=np.int64)) for rows in texts.own_rows]
+        own = [self._places(np.array(sorted(rows), dtype=np.int64)) for rows in texts.own_rows]
         threads = self._settings.threads
         places, scores = self._searcher.nearest(vectors, k, own, threads)
         near = np.full(places.shape, NO_NEIGHBOUR, dtype=np.int64)

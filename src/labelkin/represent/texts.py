@@ -48,15 +48,17 @@ class Texts:
         return self.once("prepared", lambda: self.reader.prepared(self.documents))
 
     @property
-    def own_rows(self) -> list[list[int]]:
+    def own_rows(self) -> list[frozenset[int]]:
         """For each document the rows that cannot be its neighbours: its own, and its copies'."""
         return self.once("own rows", self._own_rows)
 
-    def _own_rows(self) -> list[list[int]]:
+    def _own_rows(self) -> list[frozenset[int]]:
         if self.without_copies:
             return self.reader.known_rows(self.documents)
         rows = self.reader.rows_of([document.id for document in self.documents])
-        return [[rows[one.id]] if one.id in rows else [] for one in self.documents]
+        return [
+            frozenset((rows[one.id],)) if one.id in rows else frozenset() for one in self.documents
+        ]
 
     def terms(self, kinds: Sequence[TermKind]) -> dict[str, list[list[str]]]:
         """For each kind the terms of each document, extracted once."""

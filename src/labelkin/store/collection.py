@@ -84,9 +84,7 @@ class Collection(Reader, Closing):
 
     def upgrade(self) -> None:
         """Add what documents stored by an earlier version lack: the checksums of their texts."""
-        has_columns = self._has_columns()
-        lacking = "SELECT 1 FROM documents WHERE text_checksum IS NULL LIMIT 1"
-        if has_columns and not self._query(lacking):
+        if self._has_text_checksums():
             return
         logger.info("%s: adding checksums of the texts, once", self.path)
         with self.database.transaction() as connection:
@@ -94,7 +92,9 @@ class Collection(Reader, Closing):
                 for column in ("heading_order BLOB", "text_checksum INTEGER"):
                     connection.execute(f"ALTER TABLE documents ADD COLUMN {column}")
                 connection.execute(TEXT_INDEX)
-            for page in self.text_pages():
+        # Page by page: others can write meanwhile, and the log stays short.
+        for page in self.text_pages("text_checksum IS NULL"):
+            with self.database.transaction() as connection:
                 connection.executemany(
                     "UPDATE documents SET text_checksum = ? WHERE row = ?",
                     ((text_checksum(document.text), row) for row, document in page),

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from labelkin.corpus.document import Document
-from labelkin.corpus.language import clear_language, detect_language, usual_languages
+from labelkin.corpus.language import detect_language, usual_languages
 from labelkin.corpus.text import is_valid_id, text_checksum
 from labelkin.exceptions import CollectionDamagedError
 from labelkin.store.config import Config
@@ -35,6 +35,7 @@ from labelkin.vocab.vocabulary import Vocabulary
 
 _PAGE = 1000
 _IDENTIFIERS = 50_000
+_MOST_COPIES = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +157,11 @@ class Reader(ABC):
         columns = self._query("SELECT name FROM pragma_table_info('documents')")
         return ("text_checksum",) in columns
 
+    def _has_text_checksums(self) -> bool:
+        """Whether all documents have the checksums of their texts."""
+        lacking = "SELECT 1 FROM documents WHERE text_checksum IS NULL LIMIT 1"
+        return self._has_columns() and not self._query(lacking)
+
     def document_columns(self) -> str:
         """DOCUMENT_COLUMNS as far as the database has them; one of version 0.1 lacks the order."""
         if self._has_columns():
@@ -239,23 +245,28 @@ class Reader(ABC):
             language = detect_language(document.text, expected)
         return replace(document, language=language or next(iter(expected), "en"))
 
-    def expected_languages(self, documents: Sequence[Document] = ()) -> tuple[str, ...]:
-        """The usual languages of the collection and of `documents`, the most frequent first.
+    def expected_languages(self) -> tuple[str, ...]:
+        """The usual languages of the collection, the most frequent first.
 
-        Documents whose language is not clear do not count. Empty if no language has to
-        be detected.
+        Empty if no language has to be detected.
         """
-        if self.config.collection.language != "auto" or (
-            documents and all(document.language for document in documents)
-        ):
+        if self.config.collection.language != "auto":
             return ()
-        counts: Counter[str] = Counter()
-        for language, count in self.languages().items():
-            counts[language or ""] += count
-        for document in documents:
-            counts[document.language or clear_language(document.text) or ""] += 1
-        del counts[""]
-        return usual_languages(counts)
+        return usual_languages(self.language_counts())
+
+    def language_counts(self) -> Counter[str]:
+        """How many documents each language has; those without one do not count."""
+        return Counter({one: count for one, count in self.languages().items() if one})
+
+    def names_by_language(self) -> Counter[str]:
+        """How many concepts have a name in each language, without reading the vocabulary."""
+        return Counter(
+            dict(
+                self._query(
+                    "SELECT key, count(*) FROM concepts, json_each(concept, '$.names') GROUP BY key"
+                )
+            )
+        )
 
     def has_names_in(self, language: str) -> bool:
         """Whether any concept has a name in this language, without reading the vocabulary."""
@@ -320,28 +331,38 @@ class Reader(ABC):
         names = [name for name in identifiers if is_valid_id(name)]
         return dict(self._selected("SELECT id, row FROM documents WHERE id", names))
 
-    def known_rows(self, documents: Sequence[Document]) -> list[list[int]]:
-        """For each document the rows that have its id or exactly its text."""
+    def known_rows(self, documents: Sequence[Document]) -> list[frozenset[int]]:
+        """For each document the rows that have its id or exactly its text.
+
+        A text that very many documents have (`[Not available]`) does not identify any.
+        """
         by_id = self.rows_of([document.id for document in documents])
         limit = self.config.documents.max_characters
         checksums = [text_checksum(document.cut(limit).text) for document in documents]
-        by_text = self._rows_with_texts(checksums)
-        return [
-            sorted({*by_text.get(checksum, ()), *([by_id[one.id]] if one.id in by_id else ())})
-            for one, checksum in zip(documents, checksums, strict=True)
-        ]
+        # Copies share their set: a common title may have hundreds of them.
+        by_text = {
+            checksum: frozenset(rows)
+            for checksum, rows in self._rows_with_texts(checksums).items()
+            if len(rows) <= _MOST_COPIES
+        }
+        known = []
+        for document, checksum in zip(documents, checksums, strict=True):
+            rows = by_text.get(checksum, frozenset())
+            own = by_id.get(document.id)
+            known.append(rows if own is None or own in rows else rows | {own})
+        return known
 
     def _rows_with_texts(self, checksums: Sequence[int]) -> dict[int, list[int]]:
         """The rows of the documents whose texts have these checksums."""
         distinct = set(checksums)
         rows: dict[int, list[int]] = {}
-        if self._has_columns():
+        if self._has_text_checksums():
             for checksum, row in self._selected(
                 "SELECT text_checksum, row FROM documents WHERE text_checksum", list(distinct)
             ):
                 rows.setdefault(checksum, []).append(row)
             return rows
-        # A collection of an earlier version that this process cannot write to.
+        # A collection of an earlier version that this process could not upgrade.
         for page in self.text_pages():
             for row, document in page:
                 checksum = text_checksum(document.text)
@@ -349,12 +370,12 @@ class Reader(ABC):
                     rows.setdefault(checksum, []).append(row)
         return rows
 
-    def text_pages(self) -> Iterator[list[tuple[int, Document]]]:
-        """Pages of all documents with their rows, without labels and metadata."""
+    def text_pages(self, condition: str = "1") -> Iterator[list[tuple[int, Document]]]:
+        """Pages of documents with their rows, without labels and metadata."""
         after = -1
         while page := self._query(
             "SELECT row, id, title, body, fields, language FROM documents "
-            "WHERE row > ? ORDER BY row LIMIT ?",
+            f"WHERE row > ? AND {condition} ORDER BY row LIMIT ?",
             (after, _PAGE),
         ):
             yield [(row, text_from_values(tuple(values))) for row, *values in page]

@@ -15,7 +15,7 @@ import numpy as np
 from labelkin.corpus.document import NOT_JSON, Document
 from labelkin.corpus.text import text_checksum
 from labelkin.exceptions import InputError
-from labelkin.store.label_sets import COLUMN_TYPE, Columns
+from labelkin.store.label_sets import COLUMN_TYPE
 from labelkin.vocab.concept import Concept
 from labelkin.vocab.vocabulary import Vocabulary
 
@@ -62,26 +62,26 @@ class ResolvedLabels:
             self.unresolved[label] = name
 
     @property
-    def columns(self) -> Columns:
+    def columns(self) -> list[int]:
         """The columns, ascending."""
-        columns = sorted(label for label in self.order if isinstance(label, int))
-        return np.array(columns, dtype=COLUMN_TYPE)
+        return sorted(label for label in self.order if isinstance(label, int))
 
-    def places(self) -> bytes | None:
+    def places(self, columns: list[int]) -> bytes | None:
         """For each label in order its index in (*columns, *unresolved), or ~index if major.
 
         None if the labels are in that order and none is major.
         """
-        listed = (*self.columns.tolist(), *self.unresolved)
+        listed = (*columns, *self.unresolved)
+        if not self.major and listed == tuple(self.order):
+            return None
         known = {label: place for place, label in enumerate(listed)}
         places = [~known[label] if label in self.major else known[label] for label in self.order]
-        if places == list(range(len(places))):
-            return None
         return np.array(places, dtype=_PLACE_TYPE).tobytes()
 
 
 def document_values(document: Document, labels: ResolvedLabels) -> Values:
     """The values of DOCUMENT_COLUMNS, their checksum, and the checksum of the text."""
+    columns = labels.columns
     values: Values = (
         document.id,
         storable(document.title),
@@ -89,10 +89,10 @@ def document_values(document: Document, labels: ResolvedLabels) -> Values:
         _dump(document.fields, document.id),
         document.language,
         _dump(document.metadata, document.id),
-        labels.columns.tobytes(),
+        np.array(columns, dtype=COLUMN_TYPE).tobytes(),
         _dump(labels.unresolved, document.id),
     )
-    values = (*values, labels.places())
+    values = (*values, labels.places(columns))
     return (*values, document_checksum(values), text_checksum(document.text))
 
 

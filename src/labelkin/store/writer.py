@@ -5,10 +5,13 @@ from __future__ import annotations
 import secrets
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from typing import TypeVar
 
 from labelkin.corpus.document import Deletion, Document
+from labelkin.corpus.language import clear_language, usual_languages
 from labelkin.corpus.text import is_valid_id
 from labelkin.exceptions import InputError
 from labelkin.store.collection import Collection
@@ -51,12 +54,15 @@ def add_documents(
     limits = collection.config.documents
     vocabulary = _WriterVocabulary(collection)
     first_row = collection.generation().next_row
-    for batch in _batches(_cut(items, limits.max_characters, report), limits.batch_size):
-        report.merge(_Batch(collection, vocabulary, keep_unknown, first_row).store(batch))
-        if collection.pending_rows() >= _ROWS_A_SEGMENT:
-            collection.flush_label_sets()
-        if progress is not None:
-            progress(report)
+    cut = _cut(items, limits.max_characters, report)
+    # Closed at once if a batch fails, and with it the file that is being read.
+    with closing(_batches(cut, limits.batch_size)) as batches:
+        for batch in batches:
+            report.merge(_Batch(collection, vocabulary, keep_unknown, first_row).store(batch))
+            if collection.pending_rows() >= _ROWS_A_SEGMENT:
+                collection.flush_label_sets()
+            if progress is not None:
+                progress(report)
     if collection.pending_rows():
         collection.flush_label_sets()
     report.seconds = time.monotonic() - started
@@ -93,14 +99,15 @@ def remove_documents(collection: Collection, identifiers: Iterable[str]) -> Remo
 
 
 class _WriterVocabulary:
-    """The vocabulary that a writer resolves labels with.
+    """The vocabulary that a writer resolves labels with, and the languages it expects.
 
-    It is copied before the first new concept is added: the shared vocabulary
+    The vocabulary is copied before the first new concept is added: the shared vocabulary
     never changes.
     """
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
+        self._languages: Counter[str] | None = None
         self._is_own = False
         self._vocabulary = Vocabulary()
 
@@ -110,6 +117,23 @@ class _WriterVocabulary:
             self._vocabulary = self._collection.vocabulary
             self._is_own = False
         return self._vocabulary
+
+    def expected_languages(self, documents: Sequence[Document]) -> tuple[str, ...]:
+        """The usual languages of the collection and of new documents; counts these as stored.
+
+        Empty if no language has to be detected. The collection is asked once.
+        """
+        if self._collection.config.collection.language != "auto":
+            return ()
+        if self._languages is None:
+            if all(document.language for document in documents):
+                return ()
+            self._languages = self._collection.language_counts()
+        for document in documents:
+            language = document.language or clear_language(document.text)
+            if language:
+                self._languages[language] += 1
+        return usual_languages(self._languages)
 
     def add(self, concept: Concept) -> int:
         """Append a concept; its column."""
@@ -162,9 +186,12 @@ class _Batch:
             if any(isinstance(item, Document) for item in latest.values()):
                 self._vocabulary.at(before)
             stored = _stored(connection, latest)
-            new = [item for identifier, item in latest.items() if identifier not in stored]
-            expected = self._collection.expected_languages(
-                [item for item in new if isinstance(item, Document)]
+            expected = self._vocabulary.expected_languages(
+                [
+                    item
+                    for identifier, item in latest.items()
+                    if identifier not in stored and isinstance(item, Document)
+                ]
             )
             added: list[Values] = []
             dropped: list[int] = []
@@ -283,7 +310,7 @@ def _stored(
     return {identifier: (row, checksum, language) for identifier, row, checksum, language in rows}
 
 
-def _batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+def _batches(items: Iterable[Item], size: int) -> Generator[list[Item]]:
     """Lists of at most `size` items, fewer where they are documents with very long texts."""
     batch: list[Item] = []
     characters = 0

@@ -37,10 +37,11 @@ def cycles(parents: Parents) -> list[list[int]]:
 
 def cycles_at_top(parents: Parents) -> list[list[int]]:
     """The cycles with nothing above them: what lies below is reached from no other node."""
+    groups = [(group, set(group)) for group in cycles(parents)]
     return [
         group
-        for group in cycles(parents)
-        if all(parent in set(group) for node in group for parent in parents[node])
+        for group, members in groups
+        if all(parent in members for node in group for parent in parents[node])
     ]
 
 
