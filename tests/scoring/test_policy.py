@@ -36,7 +36,7 @@ def test_include_and_exclude(vocabulary: Vocabulary) -> None:
     assert allowed(LabelPolicy(vocabulary, include=["A"], exclude=["A01.100"])) == [0]
     assert allowed(LabelPolicy(vocabulary, include=["http://example.org/v"])) == [3]
     assert allowed(LabelPolicy(vocabulary, include=["Bread"])) == [0, 1]
-    with pytest.raises(ConfigError, match="'Wheat' is no concept, notation, scheme or group"):
+    with pytest.raises(ConfigError, match="'Wheat' is not a concept, notation, scheme or group"):
         LabelPolicy(vocabulary, include=["Wheat"])
 
 

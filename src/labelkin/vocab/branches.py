@@ -65,7 +65,7 @@ class Branches:
                 if columns := step(entry):
                     return np.array(sorted(columns), dtype=np.int64)
         raise ConfigError(
-            f"{entry!r} is no concept, notation, scheme or group of this vocabulary; "
+            f"{entry!r} is not a concept, notation, scheme or group of this vocabulary; "
             f"{self._vocabulary.next_step(entry)}"
         )
 
