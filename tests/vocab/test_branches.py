@@ -161,7 +161,7 @@ def test_places_of_a_mesh_heading_are_kept_apart() -> None:
     assert named(vocabulary, "B") == ["Ours", "Rye", "Wild rye"]
     # A notation precedes a name, an id a notation.
     assert named(vocabulary, "J") == ["Bread", "Ours", "Rye"]
-    with pytest.raises(ConfigError, match="'C1' is no concept"):
+    with pytest.raises(ConfigError, match="'C1' is not a concept"):
         named(vocabulary, "C1")
 
 
@@ -194,9 +194,9 @@ def test_what_matches_nothing_or_too_much_is_an_error(write: Write) -> None:
     twice += 'e:tree a skos:Concept ; skos:prefLabel "bark"@en .\n'
     branches = Branches(read_vocabulary(write("yso.ttl", twice)))
     for entry, message in (
-        ("puppiez", r"'puppiez' is no concept, .*; did you mean 'puppies'\?"),
-        ("zzz", "'zzz' is no concept, .*; try `labelkin vocab search`"),
-        ("", "'' is no concept"),
+        ("puppiez", r"'puppiez' is not a concept, .*; did you mean 'puppies'\?"),
+        ("zzz", "'zzz' is not a concept, .*; try `labelkin vocab search`"),
+        ("", "'' is not a concept"),
         (
             "Nature",
             r"'Nature' is ambiguous: Nature \(http://e.org/g1\), Nature \(http://e.org/g9\); give",
