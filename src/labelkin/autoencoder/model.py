@@ -148,12 +148,6 @@ def verify_weights(path: Path) -> None:
         raise _damaged(path, ChecksumError(path))
 
 
-def _verify_unless_replaced(path: Path) -> None:
-    # A training may have replaced the model meanwhile; those who use the old one have it open.
-    if path.exists():
-        verify_weights(path)
-
-
 def _checksum(weights: str) -> str:
     return weights.removeprefix("weights-").removesuffix(".safetensors")
 
@@ -310,7 +304,7 @@ class LabelModel:
             if checksums is None and size <= SMALL:
                 verify_weights(path)
             elif checksums is None:
-                verify_later(partial(_verify_unless_replaced, path), self.report_damage)
+                verify_later(partial(verify_weights, path), self.report_damage)
             return MappedFile(path, checksums, size)
         except (OSError, ValueError) as error:
             raise _damaged(path, error) from error
