@@ -37,6 +37,7 @@ from labelkin.store.locks import FileLock, beside
 from labelkin.store.manifest import MANIFEST_NAME, new_manifest, read_manifest, write_manifest
 from labelkin.store.models import DESCRIPTION
 from labelkin.store.rows import concept_from_json, document_checksum
+from labelkin.store.snapshot import PinnedReader
 
 _PAGE = 1000
 _NO_CHECKSUM = "no checksum recorded, an earlier version wrote it; it gets one when next written"
@@ -135,20 +136,27 @@ class _Check:
         return manifest and settings
 
     def _check_content(self, collection: Collection) -> bool:
-        if not self._check(DATABASE_NAME, lambda: _check_database(collection), _RESTORE):
+        """Compare everything with one state of the database: others may write meanwhile."""
+        try:
+            reader = collection.pinned()
+        except (LabelkinError, sqlite3.Error) as error:
+            self.findings.append(Finding(DATABASE_NAME, "damaged", _line(error), _RESTORE))
             return False
-        self._check(
-            "labels",
-            lambda: collection.segments.verify(collection),
-            "--repair rebuilds them from the documents",
-            lambda: _rebuild_segments(collection),
-            "rebuilt from the documents",
-        )
-        for kind, check in (("terms", _check_terms), ("vectors", _check_vectors)):
-            for folder in sorted((self.path / "indexes").glob(f"{kind}-*")):
-                self._check_index(folder, partial(check, folder, collection))
-        self._check_caches()
-        self._check_models(collection)
+        with closing(reader):
+            if not self._check(DATABASE_NAME, lambda: _check_database(reader), _RESTORE):
+                return False
+            self._check(
+                "labels",
+                lambda: collection.segments.verify(reader),
+                "--repair rebuilds them from the documents",
+                lambda: _rebuild_segments(collection),
+                "rebuilt from the documents",
+            )
+            for kind, check in (("terms", _check_terms), ("vectors", _check_vectors)):
+                for folder in sorted((self.path / "indexes").glob(f"{kind}-*")):
+                    self._check_index(folder, partial(check, folder, reader))
+            self._check_caches()
+            self._check_models(reader)
         return True
 
     def _check_index(self, folder: Path, check: Callable[[], bool | None]) -> None:
@@ -179,16 +187,16 @@ class _Check:
                     "deleted; it is filled again",
                 )
 
-    def _check_models(self, collection: Collection) -> None:
+    def _check_models(self, reader: PinnedReader) -> None:
         train = _TRAIN.format(path=self.path)
         folder = self.path / "models" / MODEL_NAME
         if (folder / DESCRIPTION).exists():
             part = f"models/{MODEL_NAME}"
-            self._check(part, lambda: _check_autoencoder(folder, collection), train)
+            self._check(part, lambda: _check_autoencoder(folder, reader), train)
         if (folder / "latents.json").exists():
             self._check(
                 f"models/{MODEL_NAME}/latents.json",
-                lambda: verify_latents(folder, collection),
+                lambda: verify_latents(folder, reader),
                 "--repair deletes them; they are computed again",
                 lambda: _delete_latents(folder),
                 "deleted; they are computed again",
@@ -196,7 +204,7 @@ class _Check:
         reranker = self.path / "models" / RERANK_NAME
         if (reranker / DESCRIPTION).exists():
             part = f"models/{RERANK_NAME}"
-            self._check(part, lambda: _check_reranker(reranker, collection), train)
+            self._check(part, lambda: _check_reranker(reranker, reader), train)
         lsa = self.path / "models" / LSA_NAME
         if (lsa / DESCRIPTION).exists():
             self._check(
@@ -222,7 +230,7 @@ class _Check:
         try:
             has_checksum = check()
         except (LabelkinError, OSError, ValueError, sqlite3.Error) as error:
-            problem = _AGAIN.sub("", " ".join(str(error).split()))
+            problem = _AGAIN.sub("", _line(error))
             if mend is None or not self.repair:
                 self.findings.append(Finding(part, "damaged", problem, remedy))
                 return False
@@ -240,6 +248,10 @@ class _Check:
         return True
 
 
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())
+
+
 def _ignored(value: object) -> None:
     del value
 
@@ -254,32 +266,32 @@ def _is_empty(path: Path) -> bool:
     return not path.exists() or not path.read_bytes().strip()
 
 
-def _check_database(collection: Collection) -> None:
+def _check_database(reader: PinnedReader) -> None:
     """SQLite's own check, the documents' checksums, concepts, rows and tombstones."""
-    for (line,) in collection.database.query("PRAGMA integrity_check(1)"):
+    for (line,) in reader.query("PRAGMA integrity_check(1)"):
         if line != "ok":
             raise CollectionDamagedError(f"{DATABASE_NAME}: {line}")
-    generation = collection.generation()
+    generation = reader.generation()
     live = np.zeros(generation.next_row, dtype=np.bool_)
-    for row, problem in _documents(collection, generation.next_column):
+    for row, problem in _documents(reader, generation.next_column):
         if problem:
             raise CollectionDamagedError(f"{DATABASE_NAME}: the document in row {row} {problem}")
         if row >= len(live):
             raise CollectionDamagedError(f"{DATABASE_NAME}: row {row} is not in the change log")
         live[row] = True
-    tombstones = collection.tombstones()
+    tombstones = reader.tombstones()
     if len(tombstones) and (tombstones[-1] >= len(live) or live[tombstones].any()):
         raise CollectionDamagedError(f"{DATABASE_NAME}: a tombstone belongs to no removed document")
     if int(live.sum()) + len(tombstones) != len(live):
         raise CollectionDamagedError(f"{DATABASE_NAME}: documents are missing, without a tombstone")
-    _check_concepts(collection, generation.next_column)
+    _check_concepts(reader, generation.next_column)
 
 
-def _documents(collection: Collection, width: int) -> Iterator[tuple[int, str]]:
+def _documents(reader: PinnedReader, width: int) -> Iterator[tuple[int, str]]:
     """The row of every document, and what is wrong with it."""
     after = -1
-    columns = collection.document_columns()
-    while page := collection.database.query(
+    columns = reader.document_columns()
+    while page := reader.query(
         f"SELECT {columns}, digest, row FROM documents WHERE row > ? ORDER BY row LIMIT ?",
         (after, _PAGE),
     ):
@@ -294,10 +306,10 @@ def _documents(collection: Collection, width: int) -> Iterator[tuple[int, str]]:
         after = page[-1][-1]
 
 
-def _check_concepts(collection: Collection, width: int) -> None:
+def _check_concepts(reader: PinnedReader, width: int) -> None:
     count = 0
     for start in range(0, width, _PAGE):
-        for column, identifier, text in collection.database.query(
+        for column, identifier, text in reader.query(
             'SELECT "column", id, concept FROM concepts WHERE "column" >= ? AND "column" < ?',
             (start, start + _PAGE),
         ):
@@ -318,7 +330,12 @@ def _rebuild_segments(collection: Collection) -> None:
     collection.flush_label_sets()
 
 
-def _check_terms(folder: Path, collection: Collection) -> None:
+def _knows(reader: PinnedReader, generation: int, token: str) -> bool:
+    """Whether the database has had this state, also if it reached it during the check."""
+    return reader.knows(generation, token) or reader.is_outdated(generation, token)
+
+
+def _check_terms(folder: Path, reader: PinnedReader) -> None:
     if not (folder / "meta.json").exists() or not (folder / "labelkin.json").exists():
         # Nothing was committed yet.
         return
@@ -326,16 +343,20 @@ def _check_terms(folder: Path, collection: Collection) -> None:
     if not record.kinds:
         raise CollectionDamagedError(f"{folder / 'labelkin.json'}: cannot be read")
     TantivyEngine(folder, record.kinds, read_only=True).verify()
-    if record.next_row and not collection.knows(record.generation, record.token):
-        raise CollectionDamagedError(f"{folder}: of a state that the database does not have")
+    if record.next_row and not _knows(reader, record.generation, record.token):
+        raise CollectionDamagedError(
+            f"{folder}: built from a state that the database does not have"
+        )
 
 
-def _check_vectors(folder: Path, collection: Collection) -> bool:
+def _check_vectors(folder: Path, reader: PinnedReader) -> bool:
     vectors = VectorFile(folder, np.int64)
     has_checksum = vectors.verify()
     record = vectors.record()
-    if not collection.knows(int(record["generation"]), str(record["token"])):
-        raise CollectionDamagedError(f"{folder}: of a state that the database does not have")
+    if not _knows(reader, int(record["generation"]), str(record["token"])):
+        raise CollectionDamagedError(
+            f"{folder}: built from a state that the database does not have"
+        )
     for path in folder.glob("*.faiss"):
         has_checksum = verify_trailer(path) and has_checksum
     return has_checksum
@@ -363,18 +384,18 @@ def _check_cache(path: Path) -> None:
                 raise CollectionDamagedError(f"{path}: {line}")
 
 
-def _check_autoencoder(folder: Path, collection: Collection) -> bool:
+def _check_autoencoder(folder: Path, reader: PinnedReader) -> bool:
     model = LabelModel.load(folder)
     verify_weights(folder / f"weights-{model.checksum}.safetensors")
-    if not {*model.info.labels} & {*collection.columns_by_id()}:
+    if not {*model.info.labels} & {*reader.columns_by_id()}:
         raise CollectionDamagedError(f"{folder}: it knows no heading of this vocabulary")
     return is_sealed(folder / DESCRIPTION)
 
 
-def _check_reranker(folder: Path, collection: Collection) -> bool:
+def _check_reranker(folder: Path, reader: PinnedReader) -> bool:
     verify_reranker(folder)
     state = reranker_info(folder).state
-    if not collection.knows(state["generation"], state["token"]):
+    if not _knows(reader, state["generation"], state["token"]):
         raise CollectionDamagedError(f"{folder}: trained on a state that the database lacks")
     return is_sealed(folder / DESCRIPTION)
 

@@ -5,11 +5,14 @@ import shutil
 import sqlite3
 import tarfile
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 
 from labelkin import Indexer
+from labelkin.integrity import check_collection
 
 from .conftest import Run
 
@@ -36,6 +39,35 @@ def test_a_sound_collection(run: Run, collection: Path) -> None:
     assert {"manifest.json", "labelkin.toml", "documents.sqlite", "labels"} < {*states}
     assert "cache/terms.sqlite" in states
     assert any(part.startswith("indexes/terms-") for part in states)
+
+
+def test_documents_are_added_meanwhile(run: Run, demo: str) -> None:
+    """Everything is compared with one state of the database, whatever is written since."""
+    ended, failures = Event(), []
+
+    def add() -> None:
+        try:
+            with Indexer.open(demo) as indexer:
+                documents = list(indexer.documents())[:20]
+                batch = 0
+                while not ended.is_set():
+                    indexer.add([replace(one, id=f"{batch} {one.id}") for one in documents])
+                    indexer.remove([f"{batch} {one.id}" for one in documents[:5]])
+                    if batch % 3 == 0:
+                        indexer.build()
+                    batch += 1
+        except Exception as error:
+            failures.append(error)
+
+    writer = Thread(target=add)
+    writer.start()
+    try:
+        problems = [check_collection(Path(demo)).problems for _ in range(15)]
+    finally:
+        ended.set()
+        writer.join()
+    assert not failures
+    assert problems == [[]] * len(problems)
 
 
 def test_no_collection(run: Run, tmp_path: Path) -> None:
