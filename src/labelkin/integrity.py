@@ -401,9 +401,9 @@ def _check_reranker(folder: Path, reader: PinnedReader) -> bool:
 
 
 def _check_lsa(folder: Path) -> None:
-    from labelkin.represent.lsa import lsa_rows
+    from labelkin.represent.lsa import LsaModel
 
-    if lsa_rows(folder) is None:
+    if LsaModel.load(folder) is None:
         raise CollectionDamagedError(f"{folder}: damaged, or of another format")
 
 

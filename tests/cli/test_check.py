@@ -233,21 +233,37 @@ def test_a_damaged_model_must_be_trained_again(run: Run, reranked: str) -> None:
     assert f"labelkin train {reranked}" in str(content)
 
 
-def test_info_shows_only_models_that_can_be_used(run: Run, reranked: str) -> None:
+@pytest.mark.parametrize(
+    ("pattern", "content"), [("terms-*.txt", None), ("ranker-*.txt", b""), ("*.npz", b"PK")]
+)
+def test_info_shows_only_models_that_can_be_used(
+    run: Run, reranked: str, pattern: str, content: bytes | None
+) -> None:
     assert json.loads(run("info", reranked, "--json").stdout)["models"] == ["rerank"]
     # What an interrupted training leaves.
     Path(reranked, "models", "label-ae").mkdir()
     assert json.loads(run("info", reranked, "--json").stdout)["models"] == ["rerank"]
-    (path,) = Path(reranked, "models", "rerank").glob("terms-*.txt")
-    path.write_bytes(bytes(path.stat().st_size))
-    content = json.loads(run("info", reranked, "--json").stdout)
-    assert content["models"] == []
-    (state,) = content["model_states"]
+    path = next(Path(reranked, "models", "rerank").glob(pattern))
+    if content is None:
+        path.unlink()
+    else:
+        path.write_bytes(content)
+    shown = json.loads(run("info", reranked, "--json").stdout)
+    assert shown["models"] == []
+    (state,) = shown["model_states"]
     assert not state["is_usable"]
     assert "train the reranker again" in state["problem"]
     shown = run("info", reranked).stdout
     assert "none that can be used" in shown
     assert "cannot be used: " in shown
+
+
+def test_info_leaves_the_content_of_models_to_check(run: Run, reranked: str) -> None:
+    """Reading all of them would take seconds."""
+    (path,) = Path(reranked, "models", "rerank").glob("terms-*.txt")
+    path.write_bytes(bytes(path.stat().st_size))
+    assert json.loads(run("info", reranked, "--json").stdout)["models"] == ["rerank"]
+    assert findings(run, reranked)[1]["models/rerank"] == "damaged"
 
 
 def test_info_says_when_a_model_is_older_than_the_documents(run: Run, reranked: str) -> None:
@@ -257,11 +273,11 @@ def test_info_says_when_a_model_is_older_than_the_documents(run: Run, reranked: 
         indexer.remove([first.id])
     shown = run("info", reranked).stdout
     assert "1 document removed since it was trained" in shown
-    assert "may pay" not in shown
+    assert "may help" not in shown
     assert run("add", reranked, "held.jsonl").exit_code == 0
     shown = run("info", reranked).stdout
     assert "60 documents added, 1 document removed" in shown
-    assert "`labelkin train` may pay" in shown
+    assert "retraining with `labelkin train` may help" in shown
     (state,) = json.loads(run("info", reranked, "--json").stdout)["model_states"]
     assert (state["added"], state["removed"], state["is_outdated"]) == (60, 1, True)
     assert state["representation"] == "stems"

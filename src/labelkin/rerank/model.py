@@ -192,6 +192,25 @@ class RerankModel:
         return _verified(self.folder / self._files[name], name)
 
 
+def check_files(folder: Path) -> None:
+    """Raise ModelDamagedError if a file is missing or, as far as it shows at once, truncated.
+
+    Reads hardly anything; `verify_reranker` reads everything.
+    """
+    for name, file in _described(folder)[1].items():
+        path = folder / file
+        try:
+            if path.suffix == ".npz":
+                # Its directory is at the end of the file.
+                zipfile.ZipFile(path).close()
+            elif not path.stat().st_size:
+                # A file of no terms is empty rightly.
+                _verified(path, name)
+        except (OSError, zipfile.BadZipFile) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise ModelDamagedError(f"{path}: {reason}; train the reranker again") from error
+
+
 def verify_reranker(folder: Path) -> None:
     """Raise ModelDamagedError if a file of the model is damaged or missing; needs no LightGBM."""
     _, files = _described(folder)
