@@ -1,4 +1,4 @@
-"""Checks every file of a collection, and mends what can be rebuilt: `labelkin check`.
+"""Checks every file of a collection, and repairs what can be rebuilt: `labelkin check`.
 
 What opening a collection verifies in passing is verified here in full: the
 database's own structure, the checksum of every document, label segments against
@@ -8,7 +8,6 @@ against the change log.
 
 from __future__ import annotations
 
-import re
 import shutil
 import sqlite3
 import zipfile
@@ -42,8 +41,6 @@ from labelkin.store.snapshot import PinnedReader
 _PAGE = 1000
 _NO_CHECKSUM = "no checksum recorded, an earlier version wrote it; it gets one when next written"
 _TRAIN = "train again: `labelkin train {path}`"
-# The remedy of models, which findings have apart from the problem.
-_AGAIN = re.compile("; train the (model|reranker) again$")
 _RESTORE = "restore it from a backup"
 
 State = Literal["sound", "damaged", "no checksum", "repaired"]
@@ -79,7 +76,7 @@ class CheckReport:
 
 
 def check_collection(path: Path, *, repair: bool = False) -> CheckReport:
-    """Check everything in a collection folder; with `repair`, mend what can be rebuilt.
+    """Check everything in a collection folder; with `repair`, repair what can be rebuilt.
 
     Nothing else may write to the collection while it is repaired.
     """
@@ -107,15 +104,14 @@ class _Check:
         if not (self.path / DATABASE_NAME).is_file():
             # Raises what opening would, unless the manifest is there.
             read_manifest(self.path)
-        is_there = self._check(
-            DATABASE_NAME, lambda: check_database_file(self.path / DATABASE_NAME), _RESTORE
-        )
-        if not is_there:
+        try:
+            check_database_file(self.path / DATABASE_NAME)
+        except CollectionDamagedError as error:
+            self._add_damage(DATABASE_NAME, error, _RESTORE)
             return False
-        self.findings.clear()
         manifest = self._check(
             MANIFEST_NAME,
-            lambda: _ignored(read_manifest(self.path)),
+            lambda: read_manifest(self.path),
             "--repair writes a new manifest; what is derived from the documents is kept",
             lambda: write_manifest(new_manifest(), self.path),
             f"a new {MANIFEST_NAME} was written",
@@ -140,7 +136,7 @@ class _Check:
         try:
             reader = collection.pinned()
         except (LabelkinError, sqlite3.Error) as error:
-            self.findings.append(Finding(DATABASE_NAME, "damaged", _line(error), _RESTORE))
+            self._add_damage(DATABASE_NAME, error, _RESTORE)
             return False
         with closing(reader):
             if not self._check(DATABASE_NAME, lambda: _check_database(reader), _RESTORE):
@@ -159,7 +155,7 @@ class _Check:
             self._check_models(reader)
         return True
 
-    def _check_index(self, folder: Path, check: Callable[[], bool | None]) -> None:
+    def _check_index(self, folder: Path, check: Callable[[], object]) -> None:
         self._check(
             f"indexes/{folder.name}",
             check,
@@ -171,7 +167,7 @@ class _Check:
     def _check_caches(self) -> None:
         cache = self.path / "cache"
         for path in sorted(cache.glob("*")):
-            check: Callable[[], bool | None] | None = None
+            check: Callable[[], object] | None = None
             if path.suffix == ".npz":
                 check = partial(_check_zip, path)
             elif path.suffix == ".sqlite":
@@ -218,10 +214,10 @@ class _Check:
     def _check(
         self,
         part: str,
-        check: Callable[[], bool | None],
+        check: Callable[[], object],
         remedy: str,
-        mend: Callable[[], None] | None = None,
-        mended: str = "",
+        repair: Callable[[], None] | None = None,
+        repaired: str = "",
     ) -> bool:
         """Add the finding of one check; whether the part can be used.
 
@@ -230,16 +226,15 @@ class _Check:
         try:
             has_checksum = check()
         except (LabelkinError, OSError, ValueError, sqlite3.Error) as error:
-            problem = _AGAIN.sub("", _line(error))
-            if mend is None or not self.repair:
-                self.findings.append(Finding(part, "damaged", problem, remedy))
+            if repair is None or not self.repair:
+                self._add_damage(part, error, remedy)
                 return False
             try:
-                mend()
+                repair()
             except (LabelkinError, OSError) as failure:
-                self.findings.append(Finding(part, "damaged", problem, str(failure)))
+                self._add_damage(part, error, str(failure))
                 return False
-            self.findings.append(Finding(part, "repaired", problem, mended))
+            self.findings.append(Finding(part, "repaired", _problem(error), repaired))
             return True
         finding = Finding(part)
         if has_checksum is False:
@@ -247,13 +242,14 @@ class _Check:
         self.findings.append(finding)
         return True
 
+    def _add_damage(self, part: str, error: Exception, remedy: str) -> None:
+        self.findings.append(Finding(part, "damaged", _problem(error), remedy))
 
-def _line(error: Exception) -> str:
-    return " ".join(str(error).split())
 
-
-def _ignored(value: object) -> None:
-    del value
+def _problem(error: Exception) -> str:
+    """The message as one line, without the remedy, which findings have apart."""
+    text = error.problem if isinstance(error, LabelkinError) else str(error)
+    return " ".join(text.split())
 
 
 def _check_settings(path: Path) -> None:

@@ -226,6 +226,8 @@ def test_a_damaged_model_must_be_trained_again(run: Run, reranked: str) -> None:
     code, states, content = findings(run, reranked)
     assert code == 1
     assert states["models/rerank"] == "damaged"
+    (damage,) = [one for one in content["findings"] if one["part"] == "models/rerank"]
+    assert damage["problem"].endswith("(its checksum does not match)")
     code, states, content = findings(run, reranked, "--repair")
     assert code == 3
     assert states["models/rerank"] == "damaged"

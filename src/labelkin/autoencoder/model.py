@@ -143,7 +143,7 @@ def verify_weights(path: Path) -> None:
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=8)).hexdigest()
     except OSError as error:
-        raise ModelDamagedError(f"{path}: {error.strerror}; train the model again") from error
+        raise ModelDamagedError(f"{path}: {error.strerror}", "train the model again") from error
     if digest != _checksum(path.name):
         raise _damaged(path, ChecksumError(path))
 
@@ -282,7 +282,9 @@ class LabelModel:
         except (SafetensorError, OSError, ValueError, KeyError) as error:
             raise self._found_damaged(error) from error
         if shape != self._shapes((first,))[0]:
-            raise ModelDamagedError(f"{path}: not the weights of this model; train the model again")
+            raise ModelDamagedError(
+                f"{path}: not the weights of this model", "train the model again"
+            )
         return [(scale, bias * scale + shift), *self._layers(tuple(others))]
 
     def _input_rows(self, labels: npt.NDArray[np.integer]) -> Floats:
@@ -376,7 +378,9 @@ class LabelModel:
             np.isfinite(weight).all() for weight, _ in layers
         )
         if shapes != self._shapes(names) or not is_whole:
-            raise ModelDamagedError(f"{path}: not the weights of this model; train the model again")
+            raise ModelDamagedError(
+                f"{path}: not the weights of this model", "train the model again"
+            )
         return layers
 
     def _verify(self, names: tuple[tuple[str, str | None], ...], *, rows: bool = False) -> None:
@@ -452,7 +456,7 @@ def check_format(path: Path, version: int, newest: int) -> None:
 
 def _damaged(path: Path, error: Exception) -> ModelDamagedError:
     reason = str(error) if isinstance(error, ChecksumError) else f"{path}: {error}"
-    return ModelDamagedError(f"{reason}; train the model again")
+    return ModelDamagedError(f"{reason}", "train the model again")
 
 
 def _described(folder: Path) -> tuple[ModelInfo, str, BlockChecksums | None]:
@@ -468,5 +472,5 @@ def _described(folder: Path) -> tuple[ModelInfo, str, BlockChecksums | None]:
     except (OSError, ValueError, KeyError, TypeError, ConfigError) as error:
         raise _damaged(path, error) from error
     if not (folder / weights).is_file():
-        raise ModelDamagedError(f"{folder / weights}: missing; train the model again")
+        raise ModelDamagedError(f"{folder / weights}: missing", "train the model again")
     return info, weights, checksums

@@ -21,8 +21,9 @@ def check(
         bool,
         typer.Option(
             "--repair",
-            help="Repair what can be rebuilt from the documents: a lost manifest, missing settings, "
-            "label segments, indexes, caches. Let no other process use the collection meanwhile.",
+            help="Repair what can be rebuilt from the documents: a lost manifest, missing "
+            "settings, label segments, indexes, caches. Let no other process use the collection "
+            "meanwhile.",
         ),
     ] = False,
     json: Json = False,

@@ -208,7 +208,7 @@ def check_files(folder: Path) -> None:
                 _verified(path, name)
         except (OSError, zipfile.BadZipFile) as error:
             reason = getattr(error, "strerror", None) or error
-            raise ModelDamagedError(f"{path}: {reason}; train the reranker again") from error
+            raise ModelDamagedError(f"{path}: {reason}", "train the reranker again") from error
 
 
 def verify_reranker(folder: Path) -> None:
@@ -228,9 +228,9 @@ def _verified(path: Path, name: str) -> Path:
         with path.open("rb") as file:
             checksum = hashlib.file_digest(file, _checksum).hexdigest()
     except OSError as error:
-        raise ModelDamagedError(f"{path}: {error.strerror}; train the reranker again") from error
+        raise ModelDamagedError(f"{path}: {error.strerror}", "train the reranker again") from error
     if path.stem != f"{_stem(name)}-{checksum}":
-        raise ModelDamagedError(f"{ChecksumError(path)}; train the reranker again")
+        raise ModelDamagedError(f"{ChecksumError(path)}", "train the reranker again")
     return path
 
 
@@ -269,7 +269,7 @@ def _unpacked(path: Path) -> dict[str, npt.NDArray[Any]]:
         with np.load(path, allow_pickle=False) as arrays:
             return {name: arrays[name] for name in arrays.files}
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise ModelDamagedError(f"{path}: {error}; train the reranker again") from error
+        raise ModelDamagedError(f"{path}: {error}", "train the reranker again") from error
 
 
 def _described(folder: Path) -> tuple[RerankInfo, dict[str, str]]:
@@ -280,12 +280,13 @@ def _described(folder: Path) -> tuple[RerankInfo, dict[str, str]]:
         files = {name: str(file) for name, file in content["files"].items()}
         if missing := {*_FILES} - {*files}:
             raise ModelDamagedError(
-                f"{path}: lists no file for {', '.join(sorted(missing))}; train the reranker again"
+                f"{path}: lists no file for {', '.join(sorted(missing))}",
+                "train the reranker again",
             )
         return RerankInfo.from_json(content), files
     except FileNotFoundError as error:
         raise ModelNotFoundError(f"{folder}: no reranker; run `labelkin train` first") from error
     except ChecksumError as error:
-        raise ModelDamagedError(f"{error}; train the reranker again") from error
+        raise ModelDamagedError(f"{error}", "train the reranker again") from error
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ModelDamagedError(f"{path}: {error}; train the reranker again") from error
+        raise ModelDamagedError(f"{path}: {error}", "train the reranker again") from error
