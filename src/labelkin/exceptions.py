@@ -32,7 +32,11 @@ from __future__ import annotations
 
 
 class LabelkinError(Exception):
-    """Base of all errors that a user can fix."""
+    """Base of all errors that a user can fix; `problem` is the message without the `remedy`."""
+
+    def __init__(self, problem: str = "", remedy: str = "") -> None:
+        super().__init__(f"{problem}; {remedy}" if remedy else problem)
+        self.problem = problem
 
 
 class InputError(LabelkinError):

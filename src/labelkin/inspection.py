@@ -1,4 +1,8 @@
-"""The trained models of a collection: whether they can be used, and how old they are."""
+"""The trained models of a collection: whether they can be used, and how old they are.
+
+Descriptions are read, and large files are only looked at: whether they are there and
+complete. `integrity` reads and verifies everything.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +14,16 @@ from typing import Any
 import numpy as np
 
 from labelkin.autoencoder.model import MODEL_NAME, LabelModel
-from labelkin.exceptions import LabelkinError, ModelDamagedError, ModelMismatchError
+from labelkin.exceptions import LabelkinError, ModelMismatchError
 from labelkin.neighbours.search import representation_names
 from labelkin.rerank.features import check_groups
-from labelkin.rerank.model import RERANK_NAME, reranker_info, verify_reranker
+from labelkin.rerank.model import RERANK_NAME, check_files, reranker_info
 from labelkin.rerank.ranker import check_lightgbm
 from labelkin.store.models import DESCRIPTION
 from labelkin.store.snapshot import Snapshot
 
 LSA_NAME = "lsa"
-# Training again pays when this share of the documents, or of the headings in use, is new.
+# Training again may help when this share of the documents, or of the headings in use, is new.
 _WORTH_DOCUMENTS = 0.1
 _WORTH_HEADINGS = 0.01
 
@@ -44,7 +48,7 @@ class ModelState:
 
     @property
     def is_outdated(self) -> bool:
-        """Whether so much has changed that training again may pay."""
+        """Whether so much has changed that training again may help."""
         if not self.is_usable:
             return False
         changed = (self.added or 0) + (self.removed or 0)
@@ -73,7 +77,6 @@ def model_states(snapshot: Snapshot) -> list[ModelState]:
 
 def _autoencoder(folder: Path, snapshot: Snapshot) -> ModelState:
     model = LabelModel.load(folder)
-    model.verify()
     by_id = snapshot.columns_by_id()
     if not any(label in by_id for label in model.info.labels):
         raise ModelMismatchError(
@@ -96,7 +99,7 @@ def _reranker(folder: Path, snapshot: Snapshot) -> ModelState:
     info = reranker_info(folder)
     check_lightgbm()
     check_groups(folder, info.groups)
-    verify_reranker(folder)
+    check_files(folder)
     state = info.state
     if not snapshot.knows(state["generation"], state["token"]):
         raise ModelMismatchError(
@@ -122,11 +125,9 @@ def _reranker(folder: Path, snapshot: Snapshot) -> ModelState:
 
 
 def _lsa(folder: Path, snapshot: Snapshot) -> ModelState:  # noqa: ARG001
-    from labelkin.represent.lsa import lsa_rows
+    from labelkin.represent.lsa import check_lsa
 
-    rows = lsa_rows(folder)
-    if rows is None:
-        raise ModelDamagedError(f"{folder}: damaged; the next search by lsa fits it again")
+    check_lsa(folder)
     return ModelState(LSA_NAME, is_usable=True)
 
 

@@ -1,4 +1,4 @@
-"""Checks every file of a collection, and mends what can be rebuilt: `labelkin check`.
+"""Checks every file of a collection, and repairs what can be rebuilt: `labelkin check`.
 
 What opening a collection verifies in passing is verified here in full: the
 database's own structure, the checksum of every document, label segments against
@@ -8,7 +8,6 @@ against the change log.
 
 from __future__ import annotations
 
-import re
 import shutil
 import sqlite3
 import zipfile
@@ -37,12 +36,11 @@ from labelkin.store.locks import FileLock, beside
 from labelkin.store.manifest import MANIFEST_NAME, new_manifest, read_manifest, write_manifest
 from labelkin.store.models import DESCRIPTION
 from labelkin.store.rows import concept_from_json, document_checksum
+from labelkin.store.snapshot import PinnedReader
 
 _PAGE = 1000
 _NO_CHECKSUM = "no checksum recorded, an earlier version wrote it; it gets one when next written"
 _TRAIN = "train again: `labelkin train {path}`"
-# The remedy of models, which findings have apart from the problem.
-_AGAIN = re.compile("; train the (model|reranker) again$")
 _RESTORE = "restore it from a backup"
 
 State = Literal["sound", "damaged", "no checksum", "repaired"]
@@ -78,7 +76,7 @@ class CheckReport:
 
 
 def check_collection(path: Path, *, repair: bool = False) -> CheckReport:
-    """Check everything in a collection folder; with `repair`, mend what can be rebuilt.
+    """Check everything in a collection folder; with `repair`, repair what can be rebuilt.
 
     Nothing else may write to the collection while it is repaired.
     """
@@ -106,15 +104,14 @@ class _Check:
         if not (self.path / DATABASE_NAME).is_file():
             # Raises what opening would, unless the manifest is there.
             read_manifest(self.path)
-        is_there = self._check(
-            DATABASE_NAME, lambda: check_database_file(self.path / DATABASE_NAME), _RESTORE
-        )
-        if not is_there:
+        try:
+            check_database_file(self.path / DATABASE_NAME)
+        except CollectionDamagedError as error:
+            self._add_damage(DATABASE_NAME, error, _RESTORE)
             return False
-        self.findings.clear()
         manifest = self._check(
             MANIFEST_NAME,
-            lambda: _ignored(read_manifest(self.path)),
+            lambda: read_manifest(self.path),
             "--repair writes a new manifest; what is derived from the documents is kept",
             lambda: write_manifest(new_manifest(), self.path),
             f"a new {MANIFEST_NAME} was written",
@@ -135,23 +132,30 @@ class _Check:
         return manifest and settings
 
     def _check_content(self, collection: Collection) -> bool:
-        if not self._check(DATABASE_NAME, lambda: _check_database(collection), _RESTORE):
+        """Compare everything with one state of the database: others may write meanwhile."""
+        try:
+            reader = collection.pinned()
+        except (LabelkinError, sqlite3.Error) as error:
+            self._add_damage(DATABASE_NAME, error, _RESTORE)
             return False
-        self._check(
-            "labels",
-            lambda: collection.segments.verify(collection),
-            "--repair rebuilds them from the documents",
-            lambda: _rebuild_segments(collection),
-            "rebuilt from the documents",
-        )
-        for kind, check in (("terms", _check_terms), ("vectors", _check_vectors)):
-            for folder in sorted((self.path / "indexes").glob(f"{kind}-*")):
-                self._check_index(folder, partial(check, folder, collection))
-        self._check_caches()
-        self._check_models(collection)
+        with closing(reader):
+            if not self._check(DATABASE_NAME, lambda: _check_database(reader), _RESTORE):
+                return False
+            self._check(
+                "labels",
+                lambda: collection.segments.verify(reader),
+                "--repair rebuilds them from the documents",
+                lambda: _rebuild_segments(collection),
+                "rebuilt from the documents",
+            )
+            for kind, check in (("terms", _check_terms), ("vectors", _check_vectors)):
+                for folder in sorted((self.path / "indexes").glob(f"{kind}-*")):
+                    self._check_index(folder, partial(check, folder, reader))
+            self._check_caches()
+            self._check_models(reader)
         return True
 
-    def _check_index(self, folder: Path, check: Callable[[], bool | None]) -> None:
+    def _check_index(self, folder: Path, check: Callable[[], object]) -> None:
         self._check(
             f"indexes/{folder.name}",
             check,
@@ -163,7 +167,7 @@ class _Check:
     def _check_caches(self) -> None:
         cache = self.path / "cache"
         for path in sorted(cache.glob("*")):
-            check: Callable[[], bool | None] | None = None
+            check: Callable[[], object] | None = None
             if path.suffix == ".npz":
                 check = partial(_check_zip, path)
             elif path.suffix == ".sqlite":
@@ -179,16 +183,16 @@ class _Check:
                     "deleted; it is filled again",
                 )
 
-    def _check_models(self, collection: Collection) -> None:
+    def _check_models(self, reader: PinnedReader) -> None:
         train = _TRAIN.format(path=self.path)
         folder = self.path / "models" / MODEL_NAME
         if (folder / DESCRIPTION).exists():
             part = f"models/{MODEL_NAME}"
-            self._check(part, lambda: _check_autoencoder(folder, collection), train)
+            self._check(part, lambda: _check_autoencoder(folder, reader), train)
         if (folder / "latents.json").exists():
             self._check(
                 f"models/{MODEL_NAME}/latents.json",
-                lambda: verify_latents(folder, collection),
+                lambda: verify_latents(folder, reader),
                 "--repair deletes them; they are computed again",
                 lambda: _delete_latents(folder),
                 "deleted; they are computed again",
@@ -196,7 +200,7 @@ class _Check:
         reranker = self.path / "models" / RERANK_NAME
         if (reranker / DESCRIPTION).exists():
             part = f"models/{RERANK_NAME}"
-            self._check(part, lambda: _check_reranker(reranker, collection), train)
+            self._check(part, lambda: _check_reranker(reranker, reader), train)
         lsa = self.path / "models" / LSA_NAME
         if (lsa / DESCRIPTION).exists():
             self._check(
@@ -210,10 +214,10 @@ class _Check:
     def _check(
         self,
         part: str,
-        check: Callable[[], bool | None],
+        check: Callable[[], object],
         remedy: str,
-        mend: Callable[[], None] | None = None,
-        mended: str = "",
+        repair: Callable[[], None] | None = None,
+        repaired: str = "",
     ) -> bool:
         """Add the finding of one check; whether the part can be used.
 
@@ -222,16 +226,15 @@ class _Check:
         try:
             has_checksum = check()
         except (LabelkinError, OSError, ValueError, sqlite3.Error) as error:
-            problem = _AGAIN.sub("", " ".join(str(error).split()))
-            if mend is None or not self.repair:
-                self.findings.append(Finding(part, "damaged", problem, remedy))
+            if repair is None or not self.repair:
+                self._add_damage(part, error, remedy)
                 return False
             try:
-                mend()
+                repair()
             except (LabelkinError, OSError) as failure:
-                self.findings.append(Finding(part, "damaged", problem, str(failure)))
+                self._add_damage(part, error, str(failure))
                 return False
-            self.findings.append(Finding(part, "repaired", problem, mended))
+            self.findings.append(Finding(part, "repaired", _problem(error), repaired))
             return True
         finding = Finding(part)
         if has_checksum is False:
@@ -239,9 +242,14 @@ class _Check:
         self.findings.append(finding)
         return True
 
+    def _add_damage(self, part: str, error: Exception, remedy: str) -> None:
+        self.findings.append(Finding(part, "damaged", _problem(error), remedy))
 
-def _ignored(value: object) -> None:
-    del value
+
+def _problem(error: Exception) -> str:
+    """The message as one line, without the remedy, which findings have apart."""
+    text = error.problem if isinstance(error, LabelkinError) else str(error)
+    return " ".join(text.split())
 
 
 def _check_settings(path: Path) -> None:
@@ -254,32 +262,32 @@ def _is_empty(path: Path) -> bool:
     return not path.exists() or not path.read_bytes().strip()
 
 
-def _check_database(collection: Collection) -> None:
+def _check_database(reader: PinnedReader) -> None:
     """SQLite's own check, the documents' checksums, concepts, rows and tombstones."""
-    for (line,) in collection.database.query("PRAGMA integrity_check(1)"):
+    for (line,) in reader.query("PRAGMA integrity_check(1)"):
         if line != "ok":
             raise CollectionDamagedError(f"{DATABASE_NAME}: {line}")
-    generation = collection.generation()
+    generation = reader.generation()
     live = np.zeros(generation.next_row, dtype=np.bool_)
-    for row, problem in _documents(collection, generation.next_column):
+    for row, problem in _documents(reader, generation.next_column):
         if problem:
             raise CollectionDamagedError(f"{DATABASE_NAME}: the document in row {row} {problem}")
         if row >= len(live):
             raise CollectionDamagedError(f"{DATABASE_NAME}: row {row} is not in the change log")
         live[row] = True
-    tombstones = collection.tombstones()
+    tombstones = reader.tombstones()
     if len(tombstones) and (tombstones[-1] >= len(live) or live[tombstones].any()):
         raise CollectionDamagedError(f"{DATABASE_NAME}: a tombstone belongs to no removed document")
     if int(live.sum()) + len(tombstones) != len(live):
         raise CollectionDamagedError(f"{DATABASE_NAME}: documents are missing, without a tombstone")
-    _check_concepts(collection, generation.next_column)
+    _check_concepts(reader, generation.next_column)
 
 
-def _documents(collection: Collection, width: int) -> Iterator[tuple[int, str]]:
+def _documents(reader: PinnedReader, width: int) -> Iterator[tuple[int, str]]:
     """The row of every document, and what is wrong with it."""
     after = -1
-    columns = collection.document_columns()
-    while page := collection.database.query(
+    columns = reader.document_columns()
+    while page := reader.query(
         f"SELECT {columns}, digest, row FROM documents WHERE row > ? ORDER BY row LIMIT ?",
         (after, _PAGE),
     ):
@@ -294,10 +302,10 @@ def _documents(collection: Collection, width: int) -> Iterator[tuple[int, str]]:
         after = page[-1][-1]
 
 
-def _check_concepts(collection: Collection, width: int) -> None:
+def _check_concepts(reader: PinnedReader, width: int) -> None:
     count = 0
     for start in range(0, width, _PAGE):
-        for column, identifier, text in collection.database.query(
+        for column, identifier, text in reader.query(
             'SELECT "column", id, concept FROM concepts WHERE "column" >= ? AND "column" < ?',
             (start, start + _PAGE),
         ):
@@ -318,7 +326,12 @@ def _rebuild_segments(collection: Collection) -> None:
     collection.flush_label_sets()
 
 
-def _check_terms(folder: Path, collection: Collection) -> None:
+def _knows(reader: PinnedReader, generation: int, token: str) -> bool:
+    """Whether the database has had this state, also if it reached it during the check."""
+    return reader.knows(generation, token) or reader.is_outdated(generation, token)
+
+
+def _check_terms(folder: Path, reader: PinnedReader) -> None:
     if not (folder / "meta.json").exists() or not (folder / "labelkin.json").exists():
         # Nothing was committed yet.
         return
@@ -326,16 +339,20 @@ def _check_terms(folder: Path, collection: Collection) -> None:
     if not record.kinds:
         raise CollectionDamagedError(f"{folder / 'labelkin.json'}: cannot be read")
     TantivyEngine(folder, record.kinds, read_only=True).verify()
-    if record.next_row and not collection.knows(record.generation, record.token):
-        raise CollectionDamagedError(f"{folder}: of a state that the database does not have")
+    if record.next_row and not _knows(reader, record.generation, record.token):
+        raise CollectionDamagedError(
+            f"{folder}: built from a state that the database does not have"
+        )
 
 
-def _check_vectors(folder: Path, collection: Collection) -> bool:
+def _check_vectors(folder: Path, reader: PinnedReader) -> bool:
     vectors = VectorFile(folder, np.int64)
     has_checksum = vectors.verify()
     record = vectors.record()
-    if not collection.knows(int(record["generation"]), str(record["token"])):
-        raise CollectionDamagedError(f"{folder}: of a state that the database does not have")
+    if not _knows(reader, int(record["generation"]), str(record["token"])):
+        raise CollectionDamagedError(
+            f"{folder}: built from a state that the database does not have"
+        )
     for path in folder.glob("*.faiss"):
         has_checksum = verify_trailer(path) and has_checksum
     return has_checksum
@@ -363,26 +380,26 @@ def _check_cache(path: Path) -> None:
                 raise CollectionDamagedError(f"{path}: {line}")
 
 
-def _check_autoencoder(folder: Path, collection: Collection) -> bool:
+def _check_autoencoder(folder: Path, reader: PinnedReader) -> bool:
     model = LabelModel.load(folder)
     verify_weights(folder / f"weights-{model.checksum}.safetensors")
-    if not {*model.info.labels} & {*collection.columns_by_id()}:
+    if not {*model.info.labels} & {*reader.columns_by_id()}:
         raise CollectionDamagedError(f"{folder}: it knows no heading of this vocabulary")
     return is_sealed(folder / DESCRIPTION)
 
 
-def _check_reranker(folder: Path, collection: Collection) -> bool:
+def _check_reranker(folder: Path, reader: PinnedReader) -> bool:
     verify_reranker(folder)
     state = reranker_info(folder).state
-    if not collection.knows(state["generation"], state["token"]):
+    if not _knows(reader, state["generation"], state["token"]):
         raise CollectionDamagedError(f"{folder}: trained on a state that the database lacks")
     return is_sealed(folder / DESCRIPTION)
 
 
 def _check_lsa(folder: Path) -> None:
-    from labelkin.represent.lsa import lsa_rows
+    from labelkin.represent.lsa import LsaModel
 
-    if lsa_rows(folder) is None:
+    if LsaModel.load(folder) is None:
         raise CollectionDamagedError(f"{folder}: damaged, or of another format")
 
 

@@ -230,11 +230,6 @@ class Runtime(Closing):
             f"{self.collection.path}: the collection is changing too fast to read; try again"
         )
 
-    def _unreadable(self) -> CollectionError:
-        return CollectionError(
-            f"{self.collection.path}: the collection is changing too fast to read; try again"
-        )
-
     def _serves(self, views: Views, representation: str | None, needs_index: bool) -> bool:
         return not needs_index or self._has_search(views, representation)
 

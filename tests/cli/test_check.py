@@ -5,11 +5,14 @@ import shutil
 import sqlite3
 import tarfile
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 
 from labelkin import Indexer
+from labelkin.integrity import check_collection
 
 from .conftest import Run
 
@@ -36,6 +39,35 @@ def test_a_sound_collection(run: Run, collection: Path) -> None:
     assert {"manifest.json", "labelkin.toml", "documents.sqlite", "labels"} < {*states}
     assert "cache/terms.sqlite" in states
     assert any(part.startswith("indexes/terms-") for part in states)
+
+
+def test_documents_are_added_meanwhile(run: Run, demo: str) -> None:
+    """Everything is compared with one state of the database, whatever is written since."""
+    ended, failures = Event(), []
+
+    def add() -> None:
+        try:
+            with Indexer.open(demo) as indexer:
+                documents = list(indexer.documents())[:20]
+                batch = 0
+                while not ended.is_set():
+                    indexer.add([replace(one, id=f"{batch} {one.id}") for one in documents])
+                    indexer.remove([f"{batch} {one.id}" for one in documents[:5]])
+                    if batch % 3 == 0:
+                        indexer.build()
+                    batch += 1
+        except Exception as error:
+            failures.append(error)
+
+    writer = Thread(target=add)
+    writer.start()
+    try:
+        problems = [check_collection(Path(demo)).problems for _ in range(15)]
+    finally:
+        ended.set()
+        writer.join()
+    assert not failures
+    assert problems == [[]] * len(problems)
 
 
 def test_no_collection(run: Run, tmp_path: Path) -> None:
@@ -194,6 +226,8 @@ def test_a_damaged_model_must_be_trained_again(run: Run, reranked: str) -> None:
     code, states, content = findings(run, reranked)
     assert code == 1
     assert states["models/rerank"] == "damaged"
+    (damage,) = [one for one in content["findings"] if one["part"] == "models/rerank"]
+    assert damage["problem"].endswith("(its checksum does not match)")
     code, states, content = findings(run, reranked, "--repair")
     assert code == 3
     assert states["models/rerank"] == "damaged"
@@ -201,21 +235,37 @@ def test_a_damaged_model_must_be_trained_again(run: Run, reranked: str) -> None:
     assert f"labelkin train {reranked}" in str(content)
 
 
-def test_info_shows_only_models_that_can_be_used(run: Run, reranked: str) -> None:
+@pytest.mark.parametrize(
+    ("pattern", "content"), [("terms-*.txt", None), ("ranker-*.txt", b""), ("*.npz", b"PK")]
+)
+def test_info_shows_only_models_that_can_be_used(
+    run: Run, reranked: str, pattern: str, content: bytes | None
+) -> None:
     assert json.loads(run("info", reranked, "--json").stdout)["models"] == ["rerank"]
     # What an interrupted training leaves.
     Path(reranked, "models", "label-ae").mkdir()
     assert json.loads(run("info", reranked, "--json").stdout)["models"] == ["rerank"]
-    (path,) = Path(reranked, "models", "rerank").glob("terms-*.txt")
-    path.write_bytes(bytes(path.stat().st_size))
-    content = json.loads(run("info", reranked, "--json").stdout)
-    assert content["models"] == []
-    (state,) = content["model_states"]
+    path = next(Path(reranked, "models", "rerank").glob(pattern))
+    if content is None:
+        path.unlink()
+    else:
+        path.write_bytes(content)
+    shown = json.loads(run("info", reranked, "--json").stdout)
+    assert shown["models"] == []
+    (state,) = shown["model_states"]
     assert not state["is_usable"]
     assert "train the reranker again" in state["problem"]
     shown = run("info", reranked).stdout
     assert "none that can be used" in shown
     assert "cannot be used: " in shown
+
+
+def test_info_leaves_the_content_of_models_to_check(run: Run, reranked: str) -> None:
+    """Reading all of them would take seconds."""
+    (path,) = Path(reranked, "models", "rerank").glob("terms-*.txt")
+    path.write_bytes(bytes(path.stat().st_size))
+    assert json.loads(run("info", reranked, "--json").stdout)["models"] == ["rerank"]
+    assert findings(run, reranked)[1]["models/rerank"] == "damaged"
 
 
 def test_info_says_when_a_model_is_older_than_the_documents(run: Run, reranked: str) -> None:
@@ -225,11 +275,11 @@ def test_info_says_when_a_model_is_older_than_the_documents(run: Run, reranked: 
         indexer.remove([first.id])
     shown = run("info", reranked).stdout
     assert "1 document removed since it was trained" in shown
-    assert "may pay" not in shown
+    assert "may help" not in shown
     assert run("add", reranked, "held.jsonl").exit_code == 0
     shown = run("info", reranked).stdout
     assert "60 documents added, 1 document removed" in shown
-    assert "`labelkin train` may pay" in shown
+    assert "retraining with `labelkin train` may help" in shown
     (state,) = json.loads(run("info", reranked, "--json").stdout)["model_states"]
     assert (state["added"], state["removed"], state["is_outdated"]) == (60, 1, True)
     assert state["representation"] == "stems"

@@ -8,8 +8,9 @@ import pytest
 
 from labelkin.corpus import Document
 from labelkin.demo import demo_documents
+from labelkin.exceptions import ModelDamagedError
 from labelkin.indexer import Indexer
-from labelkin.represent.lsa import LsaEncoder, LsaModel, fit_lsa
+from labelkin.represent.lsa import LsaEncoder, LsaModel, check_lsa, fit_lsa
 from labelkin.store.config import CONFIG_NAME, update_config
 
 TEXTS = [
@@ -42,8 +43,22 @@ def test_a_model_is_saved_and_loaded(tmp_path: Path) -> None:
     assert loaded.fingerprint == model.fingerprint
     assert loaded.about == {"dimensions": 3}
     assert fit_lsa(TEXTS, 3).fingerprint == model.fingerprint
+    check_lsa(tmp_path / "m")
     next((tmp_path / "m").glob("*.npz")).write_bytes(b"damaged")
     assert LsaModel.load(tmp_path / "m") is None
+
+
+@pytest.mark.parametrize("name", ["model.json", "*.npz"])
+@pytest.mark.parametrize("kept", [None, 0.0, 0.9])
+def test_a_model_that_is_not_complete(tmp_path: Path, name: str, kept: float | None) -> None:
+    fit_lsa(TEXTS, 3).save(tmp_path)
+    (path,) = tmp_path.glob(name)
+    content = path.read_bytes()
+    path.unlink()
+    if kept is not None:
+        path.write_bytes(content[: int(len(content) * kept)])
+    with pytest.raises(ModelDamagedError, match="the next search by lsa fits it again"):
+        check_lsa(tmp_path)
 
 
 def test_it_is_fitted_once_and_again_on_request(tmp_path: Path) -> None:

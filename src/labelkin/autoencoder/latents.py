@@ -69,8 +69,11 @@ def verify_latents(folder: Path, reader: Reader) -> bool:
             BlockChecksums.from_json(recorded).verify(path)
         elif content["rows"] and path.stat().st_size % content["rows"]:
             raise StoreDamagedError(f"{path}: not as long as {description.name} says")
-        if not reader.knows(content["generation"], content["token"]):
-            raise StoreDamagedError(f"{description}: of a state that the database does not have")
+        state = content["generation"], content["token"]
+        if not (reader.knows(*state) or reader.is_outdated(*state)):
+            raise StoreDamagedError(
+                f"{description}: built from a state that the database does not have"
+            )
     except ChecksumError as error:
         raise StoreDamagedError(str(error)) from error
     except (OSError, ValueError, KeyError, TypeError) as error:

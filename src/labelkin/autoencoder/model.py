@@ -143,15 +143,9 @@ def verify_weights(path: Path) -> None:
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=8)).hexdigest()
     except OSError as error:
-        raise ModelDamagedError(f"{path}: {error.strerror}; train the model again") from error
+        raise ModelDamagedError(f"{path}: {error.strerror}", "train the model again") from error
     if digest != _checksum(path.name):
         raise _damaged(path, ChecksumError(path))
-
-
-def _verify_unless_replaced(path: Path) -> None:
-    # A training may have replaced the model meanwhile; those who use the old one have it open.
-    if path.exists():
-        verify_weights(path)
 
 
 def _checksum(weights: str) -> str:
@@ -288,7 +282,9 @@ class LabelModel:
         except (SafetensorError, OSError, ValueError, KeyError) as error:
             raise self._found_damaged(error) from error
         if shape != self._shapes((first,))[0]:
-            raise ModelDamagedError(f"{path}: not the weights of this model; train the model again")
+            raise ModelDamagedError(
+                f"{path}: not the weights of this model", "train the model again"
+            )
         return [(scale, bias * scale + shift), *self._layers(tuple(others))]
 
     def _input_rows(self, labels: npt.NDArray[np.integer]) -> Floats:
@@ -310,7 +306,7 @@ class LabelModel:
             if checksums is None and size <= SMALL:
                 verify_weights(path)
             elif checksums is None:
-                verify_later(partial(_verify_unless_replaced, path), self.report_damage)
+                verify_later(partial(verify_weights, path), self.report_damage)
             return MappedFile(path, checksums, size)
         except (OSError, ValueError) as error:
             raise _damaged(path, error) from error
@@ -382,7 +378,9 @@ class LabelModel:
             np.isfinite(weight).all() for weight, _ in layers
         )
         if shapes != self._shapes(names) or not is_whole:
-            raise ModelDamagedError(f"{path}: not the weights of this model; train the model again")
+            raise ModelDamagedError(
+                f"{path}: not the weights of this model", "train the model again"
+            )
         return layers
 
     def _verify(self, names: tuple[tuple[str, str | None], ...], *, rows: bool = False) -> None:
@@ -458,7 +456,7 @@ def check_format(path: Path, version: int, newest: int) -> None:
 
 def _damaged(path: Path, error: Exception) -> ModelDamagedError:
     reason = str(error) if isinstance(error, ChecksumError) else f"{path}: {error}"
-    return ModelDamagedError(f"{reason}; train the model again")
+    return ModelDamagedError(f"{reason}", "train the model again")
 
 
 def _described(folder: Path) -> tuple[ModelInfo, str, BlockChecksums | None]:
@@ -474,5 +472,5 @@ def _described(folder: Path) -> tuple[ModelInfo, str, BlockChecksums | None]:
     except (OSError, ValueError, KeyError, TypeError, ConfigError) as error:
         raise _damaged(path, error) from error
     if not (folder / weights).is_file():
-        raise ModelDamagedError(f"{folder / weights}: missing; train the model again")
+        raise ModelDamagedError(f"{folder / weights}: missing", "train the model again")
     return info, weights, checksums

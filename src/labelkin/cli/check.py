@@ -1,4 +1,4 @@
-"""`labelkin check`: verifies every file of a collection, and mends what can be rebuilt."""
+"""`labelkin check`: verifies every file of a collection, and repairs what can be rebuilt."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ def check(
         bool,
         typer.Option(
             "--repair",
-            help="Mend what can be rebuilt from the documents: a lost manifest, missing settings, "
-            "label segments, indexes, caches. Let no other process use the collection meanwhile.",
+            help="Repair what can be rebuilt from the documents: a lost manifest, missing "
+            "settings, label segments, indexes, caches. Let no other process use the collection "
+            "meanwhile.",
         ),
     ] = False,
     json: Json = False,
 ) -> None:
-    """Verify every file of a collection: say what is damaged, and how to mend it.
+    """Verify every file of a collection: say what is damaged, and how to repair it.
 
     Exits with 0 if everything is sound or repaired, with 1 if something is
-    damaged, and with 3 if --repair has mended only a part of it.
+    damaged, and with 3 if --repair has repaired only a part of it.
     """
     from labelkin.integrity import check_collection
 
@@ -40,8 +41,8 @@ def check(
     else:
         print_check(report)
     if not report.is_sound:
-        is_mended = any(one.state == "repaired" for one in report.findings)
-        raise typer.Exit(PARTLY_DONE if is_mended else FAILED)
+        is_repaired = any(one.state == "repaired" for one in report.findings)
+        raise typer.Exit(PARTLY_DONE if is_repaired else FAILED)
 
 
 def print_check(report: CheckReport) -> None:
@@ -49,7 +50,7 @@ def print_check(report: CheckReport) -> None:
     print_facts((one.part, _text(one)) for one in report.findings)
     damaged = [one for one in report.findings if one.state == "damaged"]
     if not report.is_complete:
-        print_message("The rest cannot be checked until this is mended.")
+        print_message("The rest cannot be checked until this is repaired.")
     elif damaged:
         print_message(f"{counted(len(damaged), 'part')} damaged.")
     elif report.problems:

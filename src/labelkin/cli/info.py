@@ -66,7 +66,7 @@ def model_facts(summary: CollectionInfo) -> list[tuple[str, str]]:
         if not state["is_usable"]:
             facts.append((f"  {state['name']}", f"cannot be used: {state['problem']}"))
         elif changes := _changes(state):
-            advice = "; `labelkin train` may pay" if state["is_outdated"] else ""
+            advice = "; retraining with `labelkin train` may help" if state["is_outdated"] else ""
             facts.append((f"  {state['name']}", f"{changes} since it was trained{advice}"))
     return facts
 

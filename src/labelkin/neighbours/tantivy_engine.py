@@ -58,7 +58,7 @@ _TIE_MARGIN = 8
 _CACHED_TERMS = 200_000
 
 _META_NAME = "meta.json"
-_SEGMENT_FILE = re.compile(r"[0-9a-f]{32}(\.\d+)?\.\w+")
+_SEGMENT_FILE = re.compile(r"([0-9a-f]{32})(?:\.(\d+))?\.\w+")
 # The last bytes of tantivy's files: {"version": …, "crc": …}, its length, and this number.
 _MAGIC = 1337
 _LONGEST_FOOTER = 1 << 12
@@ -188,7 +188,7 @@ class TantivyEngine(TermEngine):
             self._verified.add((path.name, size))
 
     def _unverified(self) -> list[tuple[Path, int]]:
-        paths = [path for path in self._home.glob("*") if _SEGMENT_FILE.fullmatch(path.name)]
+        paths = _committed_files(self._home)
         sized = [(path, path.stat().st_size) for path in paths if path.exists()]
         return [(path, size) for path, size in sized if (path.name, size) not in self._verified]
 
@@ -445,6 +445,26 @@ def _link_files(home: Path, folder: Path) -> None:
     for path in home.iterdir():
         if not (folder / path.name).exists() and path.suffix != ".lock":
             (folder / path.name).symlink_to(path.absolute())
+
+
+def _committed_files(folder: Path) -> list[Path]:
+    """The files of the segments that meta.json lists; a writer may not have finished others."""
+    try:
+        segments = json.loads((folder / _META_NAME).read_text(encoding="utf-8"))["segments"]
+        deletes = {
+            one["segment_id"].replace("-", ""): (one["deletes"] or {}).get("opstamp")
+            for one in segments
+        }
+    except OSError:
+        return []
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise StoreDamagedError(f"{folder / _META_NAME}: {error}") from error
+    paths = []
+    for path in folder.glob("*"):
+        match = _SEGMENT_FILE.fullmatch(path.name)
+        if match and match[1] in deletes and match[2] in (None, str(deletes[match[1]])):
+            paths.append(path)
+    return paths
 
 
 def _verify_footer(path: Path) -> None:

@@ -149,10 +149,6 @@ class TermIndex(DerivedStore):
         finally:
             self._is_verifying = False
 
-    def verify(self) -> None:
-        """Raise StoreDamagedError if a file is damaged."""
-        self._engine.verify()
-
     def apply(self, reader: Reader, progress: BuildProgress | None) -> int:
         """Index the missing documents and remove those that are gone."""
         generation, state = reader.generation(), self.state

@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from labelkin.atomic import atomic_file, atomic_text
 from labelkin.corpus.document import Document
-from labelkin.exceptions import MissingExtraError
+from labelkin.exceptions import MissingExtraError, ModelDamagedError
 from labelkin.represent.cache import open_term_cache
 from labelkin.represent.encoder import Vectors, normalised
 from labelkin.represent.representation import make_representation
@@ -49,6 +49,7 @@ _ITERATIONS = 4
 _MAX_DOCUMENTS = 200_000
 _MAX_TERMS = 100_000
 _MIN_DOCUMENT_FREQUENCY = 2
+_UNREADABLE = (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile)
 
 
 @dataclass(frozen=True)
@@ -90,23 +91,37 @@ class LsaModel:
     def load(cls, folder: Path) -> LsaModel | None:
         """The model in `folder`; None if it is missing, damaged or of another format."""
         try:
-            note = json.loads((folder / _NOTE_NAME).read_text(encoding="utf-8"))
-            if note["format_version"] != _FORMAT_VERSION:
-                return None
-            path = folder / f"{note['fingerprint']}.npz"
+            note, path = _described(folder)
             with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
                 model = cls(
                     tuple(note["terms"]), arrays["idf"], arrays["directions"], note["about"]
                 )
-        except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
+        except _UNREADABLE:
             return None
         return model if model.fingerprint == note["fingerprint"] else None
 
 
-def lsa_rows(folder: Path) -> int | None:
-    """How many rows the model in `folder` was fitted to; None if it cannot be used."""
-    model = LsaModel.load(folder)
-    return None if model is None else int(model.about.get("rows", 0))
+def check_lsa(folder: Path) -> None:
+    """Raise ModelDamagedError if a file is missing, truncated or of another format.
+
+    The arrays are not read: `LsaModel.load` verifies them.
+    """
+    try:
+        _, path = _described(folder)
+        # Their directory is at the end of the file.
+        zipfile.ZipFile(path).close()
+    except _UNREADABLE as error:
+        raise ModelDamagedError(
+            f"{folder}: damaged ({error}); the next search by lsa fits it again"
+        ) from error
+
+
+def _described(folder: Path) -> tuple[dict[str, Any], Path]:
+    """The content of model.json, and the path of the arrays."""
+    note = json.loads((folder / _NOTE_NAME).read_text(encoding="utf-8"))
+    if note["format_version"] != _FORMAT_VERSION:
+        raise ValueError(f"format {note['format_version']} is not known")
+    return note, folder / f"{note['fingerprint']}.npz"
 
 
 class LsaEncoder:

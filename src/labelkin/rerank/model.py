@@ -192,6 +192,25 @@ class RerankModel:
         return _verified(self.folder / self._files[name], name)
 
 
+def check_files(folder: Path) -> None:
+    """Raise ModelDamagedError if a file is missing or, as far as it shows at once, truncated.
+
+    Reads hardly anything; `verify_reranker` reads everything.
+    """
+    for name, file in _described(folder)[1].items():
+        path = folder / file
+        try:
+            if path.suffix == ".npz":
+                # Its directory is at the end of the file.
+                zipfile.ZipFile(path).close()
+            elif not path.stat().st_size:
+                # A file of no terms is empty rightly.
+                _verified(path, name)
+        except (OSError, zipfile.BadZipFile) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise ModelDamagedError(f"{path}: {reason}", "train the reranker again") from error
+
+
 def verify_reranker(folder: Path) -> None:
     """Raise ModelDamagedError if a file of the model is damaged or missing; needs no LightGBM."""
     _, files = _described(folder)
@@ -209,9 +228,9 @@ def _verified(path: Path, name: str) -> Path:
         with path.open("rb") as file:
             checksum = hashlib.file_digest(file, _checksum).hexdigest()
     except OSError as error:
-        raise ModelDamagedError(f"{path}: {error.strerror}; train the reranker again") from error
+        raise ModelDamagedError(f"{path}: {error.strerror}", "train the reranker again") from error
     if path.stem != f"{_stem(name)}-{checksum}":
-        raise ModelDamagedError(f"{ChecksumError(path)}; train the reranker again")
+        raise ModelDamagedError(f"{ChecksumError(path)}", "train the reranker again")
     return path
 
 
@@ -250,7 +269,7 @@ def _unpacked(path: Path) -> dict[str, npt.NDArray[Any]]:
         with np.load(path, allow_pickle=False) as arrays:
             return {name: arrays[name] for name in arrays.files}
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise ModelDamagedError(f"{path}: {error}; train the reranker again") from error
+        raise ModelDamagedError(f"{path}: {error}", "train the reranker again") from error
 
 
 def _described(folder: Path) -> tuple[RerankInfo, dict[str, str]]:
@@ -261,12 +280,13 @@ def _described(folder: Path) -> tuple[RerankInfo, dict[str, str]]:
         files = {name: str(file) for name, file in content["files"].items()}
         if missing := {*_FILES} - {*files}:
             raise ModelDamagedError(
-                f"{path}: lists no file for {', '.join(sorted(missing))}; train the reranker again"
+                f"{path}: lists no file for {', '.join(sorted(missing))}",
+                "train the reranker again",
             )
         return RerankInfo.from_json(content), files
     except FileNotFoundError as error:
         raise ModelNotFoundError(f"{folder}: no reranker; run `labelkin train` first") from error
     except ChecksumError as error:
-        raise ModelDamagedError(f"{error}; train the reranker again") from error
+        raise ModelDamagedError(f"{error}", "train the reranker again") from error
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ModelDamagedError(f"{path}: {error}; train the reranker again") from error
+        raise ModelDamagedError(f"{path}: {error}", "train the reranker again") from error

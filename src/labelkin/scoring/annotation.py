@@ -89,7 +89,7 @@ def _kept_results(output: Path, journal: Journal) -> Iterator[None]:
             many = counted(journal.done, "document")
             kept = f"the results of {many} are kept in {journal.path.name}"
         raise InputError(
-            f"{output}: {reason}; {kept}. Make room or mend the cause, then run the same command "
+            f"{output}: {reason}; {kept}. Make room or repair the cause, then run the same command "
             "again to continue"
         ) from error
 

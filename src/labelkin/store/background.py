@@ -31,7 +31,8 @@ _hurry = Event()
 def verify_later(verify: Callable[[], None], report: Callable[[str], None]) -> None:
     """Call `verify` in the background; what it raises is passed to the method `report`.
 
-    `report` is not called if its object is gone by then.
+    `report` is not called if its object is gone by then, nor for a file that has been
+    deleted: writers replace files, and those who use an old one have it open.
     """
     global _thread
     with _lock:
@@ -50,6 +51,16 @@ def finish(seconds: float = 60.0) -> None:
     _hurry.clear()
 
 
+def _reset_in_child() -> None:
+    """Forget the thread, which a fork does not copy, and the lock, which it may have held."""
+    global _lock, _thread, _hurry
+    _lock, _thread, _hurry = Lock(), None, Event()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_reset_in_child)
+
+
 def _work() -> None:
     global _thread
     if sys.platform == "linux":
@@ -65,8 +76,9 @@ def _work() -> None:
         try:
             verify()
         except (LabelkinError, OSError, ValueError) as error:
+            is_deleted = FileNotFoundError in (type(error), type(error.__cause__))
             tell = report()
-            if tell is not None:
+            if tell is not None and not is_deleted:
                 tell(str(error))
         except Exception:
             logger.exception("a file could not be verified")

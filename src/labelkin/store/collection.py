@@ -41,7 +41,7 @@ from labelkin.store.manifest import (
 )
 from labelkin.store.reader import Generation, Reader
 from labelkin.store.rows import concept_to_json
-from labelkin.store.snapshot import Snapshot
+from labelkin.store.snapshot import PinnedReader, Snapshot
 from labelkin.store.vocabulary_state import VocabularyState
 from labelkin.vocab.vocabulary import Vocabulary
 
@@ -190,6 +190,10 @@ class Collection(Reader, Closing):
             except CollectionError as error:
                 logger.warning("%s; reading label sets from the database", error)
         return snapshot
+
+    def pinned(self) -> PinnedReader:
+        """The current state of the database alone: no label segment is opened or repaired."""
+        return PinnedReader(self)
 
     @property
     def vocabulary_state(self) -> VocabularyState:

@@ -348,12 +348,13 @@ class Database:
         if primary == sqlite3.SQLITE_READONLY:
             return CollectionReadOnlyError(f"{folder}: the collection cannot be written to")
         if primary in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-            return CollectionDamagedError(f"{self.path}: {error}; restore it from a backup")
+            return CollectionDamagedError(f"{self.path}: {error}", "restore it from a backup")
         if self._is_closed:
             return CollectionError(f"{folder}: the collection is closed")
         if "no such table" in str(error):
             return CollectionDamagedError(
-                f"{self.path}: not the database of a collection ({error}); restore it from a backup"
+                f"{self.path}: not the database of a collection ({error})",
+                "restore it from a backup",
             )
         if primary == sqlite3.SQLITE_CANTOPEN:
             return CollectionDamagedError(f"{self.path}: missing or cannot be opened")

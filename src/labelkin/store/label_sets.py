@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import astuple, dataclass, replace
 from functools import partial
 from io import BytesIO
@@ -266,27 +266,42 @@ class LabelSegments(DerivedStore):
     def verify(self, reader: Reader) -> bool:
         """Raise StoreDamagedError if a file is damaged, or differs from the database.
 
-        Returns whether checksums are recorded for all files.
+        Returns whether checksums are recorded for all files. Other processes may write
+        meanwhile: rows later than the reader's state have nothing to be compared with.
         """
-        try:
-            manifest = self._manifest()
-            checksums = manifest.get("checksums", {})
-            paths = [path for span in manifest["segments"] for path in self._paths(*span)]
-            for path in paths:
-                if path.name in checksums:
-                    BlockChecksums.from_json(checksums[path.name]).verify(path)
-            if self._milestone(reader, _history(manifest)) is None and paths:
-                raise StoreDamagedError(
-                    f"{self.folder}: made from a state that the database does not have "
-                    "(restored from a backup?)"
-                )
-            for segment in (self._map(first, end, {}) for first, end in manifest["segments"]):
-                self._compare(reader, segment)
-        except FileNotFoundError as error:
-            raise StoreDamagedError(f"{error.filename}: missing") from error
-        except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
-            place = "" if isinstance(error, ChecksumError) else f"{self.folder}: "
-            raise StoreDamagedError(f"{place}{error}") from error
+        before: dict[str, Any] | None = None
+        manifest: dict[str, Any] = {}
+        while True:
+            try:
+                manifest = self._manifest()
+                return self._verify_listed(reader, manifest)
+            except FileNotFoundError as error:
+                if manifest == before:
+                    raise StoreDamagedError(f"{error.filename}: missing") from error
+                # A writer may have merged segments after the manifest was read.
+                before = manifest
+            except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
+                place = "" if isinstance(error, ChecksumError) else f"{self.folder}: "
+                raise StoreDamagedError(f"{place}{error}") from error
+
+    def _verify_listed(self, reader: Reader, manifest: Mapping[str, Any]) -> bool:
+        checksums = manifest.get("checksums", {})
+        paths = [path for span in manifest["segments"] for path in self._paths(*span)]
+        for path in paths:
+            if path.name in checksums:
+                BlockChecksums.from_json(checksums[path.name]).verify(path)
+        history = _history(manifest)
+        milestone = self._milestone(reader, history)
+        is_later = any(reader.is_outdated(past.generation, past.token) for past in history)
+        if paths and milestone is None and not is_later:
+            raise StoreDamagedError(
+                f"{self.folder}: built from a state that the database does not have "
+                "(restored from a backup?)"
+            )
+        end = milestone.next_row if milestone else 0
+        for segment in (self._map(first, last, {}) for first, last in manifest["segments"]):
+            if segment.first < end:
+                self._compare(reader, segment.before(end))
         return all(path.name in checksums for path in paths)
 
     def _compare(self, reader: Reader, segment: Segment) -> None:
@@ -335,7 +350,7 @@ class LabelSegments(DerivedStore):
                 if recorded.size <= SMALL:
                     recorded.verify(path)
                 else:
-                    verify_later(partial(_verify_if_there, path, recorded), self.report_damage)
+                    verify_later(partial(recorded.verify, path), self.report_damage)
         starts = np.load(starts_path, mmap_mode="r", allow_pickle=False)
         columns = np.load(columns_path, mmap_mode="r", allow_pickle=False)
         if len(starts) != end - first + 1 or starts[-1] != len(columns):
@@ -462,7 +477,7 @@ def _rows(group: Sequence[Segment]) -> int:
     return group[-1].end - group[0].first
 
 
-def _history(manifest: dict[str, Any]) -> list[Milestone]:
+def _history(manifest: Mapping[str, Any]) -> list[Milestone]:
     return [Milestone(*past) for past in manifest["history"]]
 
 
@@ -471,9 +486,3 @@ def _write_header(file: ChecksumWriter, length: int, kind: np.dtype[Any]) -> Non
     content = BytesIO()
     np.lib.format.write_array_header_1_0(content, header)
     file.write(content.getvalue())
-
-
-def _verify_if_there(path: Path, recorded: BlockChecksums) -> None:
-    # A writer may have merged the segment into a larger one.
-    with suppress(FileNotFoundError):
-        recorded.verify(path)

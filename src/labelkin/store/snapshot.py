@@ -26,35 +26,34 @@ logger = logging.getLogger(__name__)
 View = TypeVar("View")
 
 
-class Snapshot(Reader):
-    """Generation, settings, vocabulary, label sets and tombstones of one moment.
+class PinnedReader(Reader):
+    """One moment of the database, in a read transaction of its own.
 
-    Any number of threads may read it. It holds a read transaction of its own,
-    which ends when nothing refers to the snapshot any more.
+    Any number of threads may read it. The transaction ends with `close`, or when
+    nothing refers to the reader any more.
     """
 
     config: Config
 
-    def __init__(self, collection: Collection, previous: Snapshot | None = None) -> None:
+    def __init__(self, collection: Collection) -> None:
         self.path = collection.path
         self.manifest = collection.manifest
         self.read_only = collection.read_only
         self.config = collection.config
         self._database = collection.database
+        self._segments = collection.segments
         self._connection = collection.database.pinned()
         self.close = finalize(self, self._connection.close)
         self._generation = self.latest_generation()
         self._vocabulary_state = collection.vocabulary_state_of(self)
-        self._values = Memo()
-        if previous is not None:
-            self._reuse(previous)
-        self._label_sets = collection.segments.label_sets(self)
-        #: Tells whether damage of the label segments was noticed since.
-        self.segment_damages = collection.segments.damages
 
-    def _query(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    def query(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """All rows that a statement selects."""
         with self._database.errors_explained():
             return self._connection.query(statement, values)
+
+    def _query(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        return self.query(statement, values)
 
     def generation(self) -> Generation:
         """The state that is read."""
@@ -65,8 +64,16 @@ class Snapshot(Reader):
         """The vocabulary of this generation."""
         return self._vocabulary_state
 
+    def label_sets(self) -> LabelSets:
+        """The label sets of every row."""
+        return self._segments.label_sets(self)
+
+    def tombstones(self) -> Rows:
+        """Rows of removed and replaced documents, ascending."""
+        return self._read_tombstones()
+
     def is_outdated(self, generation: int, token: str) -> bool:
-        """Whether the collection has reached this generation since the snapshot was taken."""
+        """Whether the collection has reached this generation since the reader was opened."""
         if generation <= self._generation.number:
             return False
         entries = self._database.query(
@@ -75,11 +82,24 @@ class Snapshot(Reader):
         return bool(entries) and str(entries[0][0]) == token
 
     def removed_since(self) -> list[int]:
-        """Rows that have been removed since the snapshot was taken."""
+        """Rows that have been removed since the reader was opened."""
         rows = self._database.query(
             "SELECT row FROM tombstones WHERE generation > ?", (self._generation.number,)
         )
         return [row for (row,) in rows]
+
+
+class Snapshot(PinnedReader):
+    """Generation, settings, vocabulary, label sets and tombstones of one moment."""
+
+    def __init__(self, collection: Collection, previous: Snapshot | None = None) -> None:
+        super().__init__(collection)
+        self._values = Memo()
+        if previous is not None:
+            self._reuse(previous)
+        self._label_sets = collection.segments.label_sets(self)
+        #: Tells whether damage of the label segments was noticed since.
+        self.segment_damages = collection.segments.damages
 
     def label_sets(self) -> LabelSets:
         """The label sets of every row."""
