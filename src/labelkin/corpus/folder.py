@@ -14,11 +14,10 @@ from itertools import islice
 from pathlib import Path
 
 from labelkin.corpus.annif import (
-    SUBJECT_SUFFIXES,
     AnnifFolder,
     document_suffix,
     is_annif_document,
-    subject_file,
+    subject_files,
 )
 from labelkin.corpus.compression import without_suffix
 from labelkin.corpus.document import Document
@@ -210,14 +209,9 @@ def _relative(path: Path, folder: Path) -> str:
 
 def _sort_out(folder: Path, files: list[Path], selection: Selection, listing: Listing) -> None:
     """Divide the files of one folder into documents of their own, corpus files and others."""
-    paired = {
-        path for path in files if document_suffix(path) == ".txt" and subject_file(path) is not None
-    }
-    subjects = {
-        path.with_name(without_suffix(path.name)).with_suffix(suffix)
-        for path in paired
-        for suffix in SUBJECT_SUFFIXES
-    }
+    beside = {path: subject_files(path) for path in files if document_suffix(path) == ".txt"}
+    paired = {path for path, found in beside.items() if found}
+    subjects = {file for found in beside.values() for file in found}
     documents: list[Path] = []
     inputs: list[Path | AnnifFolder] = []
     for path in files:
