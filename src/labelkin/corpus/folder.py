@@ -36,6 +36,7 @@ from labelkin.corpus.plausibility import LIST_OF_SUBJECTS, SAMPLE, implausible
 from labelkin.corpus.report import SilentReport
 from labelkin.corpus.source import HEAD_BYTES, Source, printable
 from labelkin.exceptions import DamagedFileError, FormatError, InputError, WrongKindError
+from labelkin.layout import is_collection
 
 _DOCUMENTATION_NAME = re.compile(
     r"(readme|licen[cs]e|copying|changelog|notice|authors|citation|contributing)(\.\w+)*"
@@ -51,7 +52,6 @@ _CHECKSUMS = re.compile(
     re.IGNORECASE,
 )
 _CORPUS_SUFFIXES = (".jsonl", ".ndjson", ".json", ".xml", ".csv", ".tsv")
-_COLLECTION_FILES = ("manifest.json", "documents.sqlite")
 _SHOWN_NAMES = 3
 _DOCUMENT, _CORPUS = "document", "corpus file"
 TEXT_WITHOUT_SUBJECTS = "text without subjects"
@@ -116,7 +116,7 @@ def list_folder(folder: Path, selection: Selection) -> Listing:
 
     Raises InputError, saying what there is, if none can be read.
     """
-    if is_collection_folder(folder):
+    if is_collection(folder):
         raise WrongKindError(
             f"{printable(folder)}: a collection, not a corpus; `labelkin corpus convert "
             f"{printable(folder)} -o FILE.jsonl` writes its documents to a file",
@@ -128,11 +128,6 @@ def list_folder(folder: Path, selection: Selection) -> Listing:
     if not listing.inputs:
         raise InputError(_nothing_to_read(folder, listing))
     return listing
-
-
-def is_collection_folder(folder: Path) -> bool:
-    """Whether a folder is a collection of labelkin's."""
-    return all((folder / name).is_file() for name in _COLLECTION_FILES)
 
 
 def sample(source: Source, known: Format, label_separator: str) -> list[Document]:
@@ -185,7 +180,7 @@ def _walk(folder: Path, selection: Selection, listing: Listing) -> Iterator[list
                     listing.not_asked_for["folder"] += 1
                 elif entry.name.startswith("."):
                     listing.leave_out("hidden", f"{relative}/")
-                elif is_collection_folder(entry):
+                elif is_collection(entry):
                     listing.leave_out("collection", f"{relative}/")
                 elif (identity := _identity(entry)) not in seen:
                     seen.add(identity)
