@@ -300,3 +300,33 @@ def test_a_table_or_a_text_beside_a_text_is_not_its_subjects(tmp_path: Path) -> 
 def test_subjects_of_a_text_in_a_tsv_file(tmp_path: Path, subjects: str) -> None:
     fill(tmp_path, {"a.txt": "About oats.", "a.tsv": subjects})
     assert [len(one.labels) for one in read_corpus(tmp_path).documents()] == [1]
+
+
+def test_names_of_documentation_do_not_hide_a_corpus(tmp_path: Path) -> None:
+    fill(
+        tmp_path,
+        {
+            "authors.tsv": "Oats.\t<http://x.org/1>\nRye.\t<http://x.org/2>\n",
+            "citation.csv": "id,title,labels\nc,Oats,Oats\n",
+            "notice.jsonl": line("n"),
+            "readme-corpus.jsonl.gz": gzip.compress(line("r").encode()),
+            "changelog.json": json.dumps([{"id": "l", "title": "x", "labels": ["Oats"]}]),
+            "licence.xml.gz": pubmed(7),
+        },
+    )
+    corpus = read_corpus(tmp_path)
+    assert len(ids(corpus)) == 7
+    assert {"c", "n", "r", "l", "7"} < {*ids(corpus)}
+    assert left_out(corpus, tmp_path) == []
+
+
+def test_documentation_in_the_form_of_a_table(tmp_path: Path) -> None:
+    files = {
+        "AUTHORS.tsv": "Jane Doe\tUniversity of Oulu\nJohn Doe\tUniversity of Turku\n",
+        "citation.json": json.dumps([{"id": "labelkin", "title": "The corpus", "type": "dataset"}]),
+        "LICENSE.xml": "<licence>Free.</licence>",
+    }
+    fill(tmp_path, {**files, "a.jsonl": line("a")})
+    corpus = read_corpus(tmp_path)
+    assert ids(corpus) == ["a"]
+    assert left_out(corpus, tmp_path) == sorted(files)

@@ -29,6 +29,7 @@ from labelkin.corpus.formats import (
     extension_of,
     has_subjects,
     has_text_column,
+    has_uris,
     recognise,
 )
 from labelkin.corpus.intake import Intake
@@ -53,7 +54,7 @@ _CHECKSUMS = re.compile(
 )
 _CORPUS_SUFFIXES = (".jsonl", ".ndjson", ".json", ".xml", ".csv", ".tsv")
 _SHOWN_NAMES = 3
-_DOCUMENT, _CORPUS = "document", "corpus file"
+_DOCUMENT, _CORPUS, _DOCUMENTATION = "document", "corpus file", "documentation"
 TEXT_WITHOUT_SUBJECTS = "text without subjects"
 
 
@@ -259,10 +260,16 @@ def _kind_by_name(name: str) -> str:
         return "hidden"
     if _CHECKSUMS.fullmatch(name):
         return "checksum"
-    bare = without_suffix(name)
-    if extension_of(name) in _DOCUMENTATION_SUFFIXES or _DOCUMENTATION_NAME.fullmatch(bare):
-        return "documentation"
-    return "subjects without a text" if extension_of(name) == ".key" else ""
+    extension = extension_of(name)
+    if extension in _DOCUMENTATION_SUFFIXES:
+        return _DOCUMENTATION
+    if extension not in _CORPUS_SUFFIXES and _is_named_as_documentation(name):
+        return _DOCUMENTATION
+    return "subjects without a text" if extension == ".key" else ""
+
+
+def _is_named_as_documentation(name: str) -> bool:
+    return _DOCUMENTATION_NAME.fullmatch(without_suffix(name)) is not None
 
 
 def _is_json(head: bytes) -> bool:
@@ -293,10 +300,24 @@ def _kind_by_content(source: Source, selection: Selection) -> str:
         return "table without texts"
     if extension == ".json" and known != "pubmed" and not TEXT_KEY.search(source.head):
         return "JSON without texts" if _is_json(source.head) else _CORPUS
+    is_documentation = _is_named_as_documentation(source.path.name)
+    if known != "annif-tsv" and not is_documentation:
+        return _CORPUS
+    first = sample(source, FORMATS[known], selection.label_separator)
+    if is_documentation and not _are_documents(first, known, source.head):
+        return _DOCUMENTATION
     if known == "annif-tsv" and not selection.force:
-        strange = implausible(
-            sample(source, FORMATS[known], selection.label_separator), named=False
-        )
-        if strange is not None and strange.kind == LIST_OF_SUBJECTS:
-            return strange.kind
+        verdict = implausible(first, named=False)
+        if verdict is not None and verdict.kind == LIST_OF_SUBJECTS:
+            return verdict.kind
     return _CORPUS
+
+
+def _are_documents(first: list[Document], known: str, head: bytes) -> bool:
+    """Whether a file that is named like documentation holds a corpus all the same.
+
+    A table of authors has no URIs, and a citation is one record without labels.
+    """
+    if known == "annif-tsv":
+        return has_uris(head)
+    return known == "pubmed" or len(first) > 1 or any(document.labels for document in first)
