@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from labelkin.corpus.compression import without_suffix
@@ -56,12 +57,37 @@ class AnnifFolder:
 
     path: Path
     files: tuple[Path, ...]
+    # Ids of files that were named one by one.
+    ids: Mapping[Path, str] = field(default_factory=dict)
 
     def identifier(self, file: Path) -> str:
         """The document's id: the file's path below the folder, without its extension."""
-        name, _ = decode(os.fsencode(file.relative_to(self.path)))
-        relative = Path(without_suffix(name))
-        return str(relative.with_suffix("")).replace(os.sep, "/")
+        return self.ids.get(file) or text_file_id(file.relative_to(self.path))
+
+
+def text_file_id(path: Path) -> str:
+    """The id of a document that is a file of its own: the path without its extension."""
+    whole = Path(without_suffix(_decoded(path)))
+    return str(whole.with_suffix("")).replace(os.sep, "/")
+
+
+def text_file_ids(paths: Iterable[Path]) -> dict[Path, str]:
+    """The ids of files that are named one by one: the name, or as much as tells them apart.
+
+    Files of the same name have their paths as ids, with the extension if need be.
+    """
+    ids: dict[Path, str] = {}
+    left = {*paths}
+    for level in (lambda path: text_file_id(Path(path.name)), text_file_id, _decoded):
+        found = {path: level(path) for path in left}
+        ids |= found
+        counts = Counter(found.values())
+        left = {path for path, identifier in found.items() if counts[identifier] > 1}
+    return ids
+
+
+def _decoded(path: Path) -> str:
+    return decode(os.fsencode(path))[0]
 
 
 def document_suffix(path: Path) -> str:

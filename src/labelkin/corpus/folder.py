@@ -52,7 +52,7 @@ _CHECKSUMS = re.compile(
     r"|(md5|sha\d+)(sums?)?(\.txt)?|checksums?(\.\w+)?",
     re.IGNORECASE,
 )
-_CORPUS_SUFFIXES = (".jsonl", ".ndjson", ".json", ".xml", ".csv", ".tsv")
+CORPUS_SUFFIXES = (".jsonl", ".ndjson", ".json", ".xml", ".csv", ".tsv")
 _SHOWN_NAMES = 3
 _DOCUMENT, _CORPUS, _DOCUMENTATION = "document", "corpus file", "documentation"
 TEXT_WITHOUT_SUBJECTS = "text without subjects"
@@ -245,7 +245,7 @@ def _kind(path: Path, selection: Selection, has_pairs: bool) -> str:
             if suffix == ".txt" and has_pairs:
                 return _DOCUMENT
             if not source.head.strip():
-                return _CORPUS if suffix in _CORPUS_SUFFIXES else "empty"
+                return _CORPUS if suffix in CORPUS_SUFFIXES else "empty"
             return _kind_by_content(source, selection)
     except WrongKindError as error:
         if error.kind == LFS_POINTER:
@@ -263,7 +263,7 @@ def _kind_by_name(name: str) -> str:
     extension = extension_of(name)
     if extension in _DOCUMENTATION_SUFFIXES:
         return _DOCUMENTATION
-    if extension not in _CORPUS_SUFFIXES and _is_named_as_documentation(name):
+    if extension not in CORPUS_SUFFIXES and _is_named_as_documentation(name):
         return _DOCUMENTATION
     return "subjects without a text" if extension == ".key" else ""
 
