@@ -17,6 +17,7 @@ FOUNDATION = (
     "checksums",
     "closing",
     "exceptions",
+    "layout",
     "memo",
     "outputs",
     "registry",

@@ -15,6 +15,7 @@ from labelkin.closing import Closing
 from labelkin.corpus.document import Deletion, Document
 from labelkin.corpus.language import normalise_language
 from labelkin.exceptions import ConfigError, InputError, VocabularyError
+from labelkin.layout import is_collection
 from labelkin.neighbours import Neighbours, NeighbourSearch
 from labelkin.neighbours.neighbour import Neighbour, describe
 from labelkin.neighbours.term_index import indexed_kinds
@@ -29,7 +30,6 @@ from labelkin.store.collection import Collection
 from labelkin.store.config import CollectionSection, Config, LabelsSection
 from labelkin.store.derived import BuildProgress
 from labelkin.store.info import CollectionInfo, collection_info
-from labelkin.store.manifest import is_collection
 from labelkin.store.reports import AddReport, RemoveReport
 from labelkin.store.snapshot import Snapshot
 from labelkin.store.writer import Progress, add_documents, remove_documents

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from labelkin.exceptions import FormatError
@@ -13,6 +13,13 @@ _PACKINGS = (".7z", ".br", ".bz2", ".lz4", ".lzma", ".xz", ".z", ".zip", ".zst")
 # A spreadsheet takes a cell that begins like this for a formula, and runs it.
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _GUARD = "'"
+# The headers of the CSV files that labelkin writes; further columns of a corpus follow.
+CORPUS_COLUMNS = ("id", "title", "abstract", "labels", "language")
+ANNOTATION_COLUMNS = ("id", "rank", "label", "name", "score", "band", "title")
+NEIGHBOUR_COLUMNS = (
+    *("id", "title", "rank"),
+    *("neighbour", "neighbour_title", "distance", "score", "terms"),
+)
 
 
 def output_format(
@@ -68,5 +75,15 @@ def guarded(cell: str) -> str:
 
 
 def unguarded(cell: str) -> str:
-    """The cell that `guarded` was given."""
+    """The cell that `guarded` was given; only for files that labelkin wrote (`is_guarded`)."""
     return cell[1:] if cell.startswith(_GUARD) and _FORMULA.match(cell) else cell
+
+
+def is_guarded(header: Sequence[str]) -> bool:
+    """Whether a CSV file with this header is one of labelkin's, so that its cells are guarded.
+
+    In files of other programs an apostrophe is part of the text.
+    """
+    columns = tuple(header)
+    is_corpus = columns[: len(CORPUS_COLUMNS)] == CORPUS_COLUMNS
+    return is_corpus or columns in (ANNOTATION_COLUMNS, NEIGHBOUR_COLUMNS)

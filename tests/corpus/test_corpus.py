@@ -3,6 +3,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -155,3 +156,22 @@ def test_no_content_makes_a_reader_crash(
         assert not force
     else:
         assert corpus.report.files == 1
+
+
+def test_texts_of_the_same_name_are_several_documents(tmp_path: Path) -> None:
+    names = ("p1/a.txt", "p2/a.txt", "p2/a.md", "p2/b.txt", "p3/k.txt", "p4/k.txt")
+    for name in (*names, "p3/k.key", "p4/k.key", "p1/b.jsonl"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("Oats")
+    (tmp_path / "p1/b.jsonl").write_text('{"id": "1", "title": "Rye"}\n')
+    paths = [tmp_path / name for name in (*names, "p1/b.jsonl")]
+    ids = [one.id for one in read_corpus(*paths, texts=True).documents()]
+    below = ("p1/a", "p2/a.txt", "p2/a.md", "b", "p3/k", "p4/k", "1")
+    assert ids == [f"{tmp_path}/{name}" if "/" in name else name for name in below]
+
+
+def test_an_undecodable_name_gives_the_same_id_alone_and_in_a_folder(tmp_path: Path) -> None:
+    path = tmp_path / os.fsdecode(b"caf\xe9.txt")
+    path.write_text("Oats")
+    for place in (path, tmp_path):
+        assert [one.id for one in read_corpus(place, texts=True).documents()] == ["café"]

@@ -257,3 +257,76 @@ def test_a_text_file_with_its_subjects(tmp_path: Path) -> None:
     assert ids(corpus) == []
     assert corpus.report.files_refused == [str(tmp_path / "b.txt")]
     assert ids(read_corpus(tmp_path / "b.txt", texts=True)) == ["b"]
+
+
+def test_a_corpus_beside_its_description_is_not_its_subjects(tmp_path: Path) -> None:
+    corpus_lines = "".join(f"Text number {n}.\t<http://x.org/{n}>\n" for n in range(50))
+    fill(tmp_path, {"yso.tsv": corpus_lines, "yso.txt": "The corpus of the YSO project."})
+    corpus = read_corpus(tmp_path)
+    documents = list(corpus.documents())
+    assert [len(document.labels) for document in documents] == [1] * 50
+    assert left_out(corpus, tmp_path) == ["yso.txt"]
+    with_texts = list(read_corpus(tmp_path, texts=True).documents())
+    assert len(with_texts) == 51
+    assert [document.labels for document in with_texts if document.id == "yso"] == [()]
+    assert [one.labels for one in read_corpus(tmp_path / "yso.txt", texts=True).documents()] == [()]
+
+
+def test_a_table_or_a_text_beside_a_text_is_not_its_subjects(tmp_path: Path) -> None:
+    sentences = "This is a very long sentence about oats and how they are grown in the north of "
+    fill(
+        tmp_path,
+        {
+            "a.txt": "About oats.",
+            "a.tsv": "id\ttitle\tlabels\n1\tRye\tRye\n",
+            "a.key": "Oats\n",
+            "b.txt": "About keys.",
+            "b.key": (sentences + "Finland today.\n") * 3,
+        },
+    )
+    corpus = read_corpus(tmp_path)
+    assert {one.id: one.labels for one in corpus.documents()} == {
+        "a": ("Oats",),
+        "b": (),
+        "1": ("Rye",),
+    }
+    assert left_out(corpus, tmp_path) == ["b.key"]
+
+
+@pytest.mark.parametrize(
+    "subjects",
+    ["<http://x.org/1>\tOats\n", "http://x.org/1\n", "<http://x.org/1>\n\n", "D018554\tOats\n"],
+)
+def test_subjects_of_a_text_in_a_tsv_file(tmp_path: Path, subjects: str) -> None:
+    fill(tmp_path, {"a.txt": "About oats.", "a.tsv": subjects})
+    assert [len(one.labels) for one in read_corpus(tmp_path).documents()] == [1]
+
+
+def test_names_of_documentation_do_not_hide_a_corpus(tmp_path: Path) -> None:
+    fill(
+        tmp_path,
+        {
+            "authors.tsv": "Oats.\t<http://x.org/1>\nRye.\t<http://x.org/2>\n",
+            "citation.csv": "id,title,labels\nc,Oats,Oats\n",
+            "notice.jsonl": line("n"),
+            "readme-corpus.jsonl.gz": gzip.compress(line("r").encode()),
+            "changelog.json": json.dumps([{"id": "l", "title": "x", "labels": ["Oats"]}]),
+            "licence.xml.gz": pubmed(7),
+        },
+    )
+    corpus = read_corpus(tmp_path)
+    assert len(ids(corpus)) == 7
+    assert {"c", "n", "r", "l", "7"} < {*ids(corpus)}
+    assert left_out(corpus, tmp_path) == []
+
+
+def test_documentation_in_the_form_of_a_table(tmp_path: Path) -> None:
+    files = {
+        "AUTHORS.tsv": "Jane Doe\tUniversity of Oulu\nJohn Doe\tUniversity of Turku\n",
+        "citation.json": json.dumps([{"id": "labelkin", "title": "The corpus", "type": "dataset"}]),
+        "LICENSE.xml": "<licence>Free.</licence>",
+    }
+    fill(tmp_path, {**files, "a.jsonl": line("a")})
+    corpus = read_corpus(tmp_path)
+    assert ids(corpus) == ["a"]
+    assert left_out(corpus, tmp_path) == sorted(files)

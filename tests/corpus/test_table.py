@@ -130,3 +130,18 @@ def test_interleaved_and_concurrent_readers_of_long_cells(write: Write) -> None:
         counts = list(pool.map(lambda _: len(list(read_corpus(path))), range(8)))
     assert counts == [20] * 8
     assert csv.field_size_limit() == limit
+
+
+@pytest.mark.parametrize("header", ["id,title,labels", "id;title;labels", "ID,title,abstract"])
+def test_apostrophes_of_other_programs_are_kept(header: str, write: Write) -> None:
+    separator = ";" if ";" in header else ","
+    path = write("c.csv", header + "\n" + separator.join(["'-12", "'@home' computing", "'=x"]))
+    (document,) = read_corpus(path).documents()
+    assert (document.id, document.title) == ("'-12", "'@home' computing")
+
+
+def test_apostrophes_that_labelkin_wrote_are_removed(write: Write) -> None:
+    path = write("c.csv", "id,title,abstract,labels,language,note\n'-12,'@home,x,'=y,en,'+1\n")
+    (document,) = read_corpus(path).documents()
+    assert (document.id, document.title, document.labels) == ("-12", "@home", ("=y",))
+    assert document.metadata == {"note": "+1"}

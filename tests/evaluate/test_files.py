@@ -245,3 +245,12 @@ def test_unreadable_files(write: Write, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(InputError, match="not a regular file"):
         read_label_file(tmp_path / "pipe")
+
+
+def test_apostrophes_are_removed_only_where_labelkin_wrote_them(write: Write) -> None:
+    other = read_label_file(write("p.csv", "id,label,score\n'-12,'@V,0.5\n"))
+    assert other.labels == {"'-12": {"'@V": 0.5}}
+    header = "id,rank,label,name,score,band,title"
+    own = read_label_file(write("q.csv", f"{header}\n'-12,1,'@V,'+v,0.5,,\n"))
+    assert own.labels == {"-12": {"@V": 0.5}}
+    assert own.names == {"@V": "+v"}

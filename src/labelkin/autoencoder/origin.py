@@ -22,7 +22,7 @@ from labelkin.autoencoder.model import MODEL_NAME, LabelModel
 from labelkin.autoencoder.training_data import TrainingData
 from labelkin.autoencoder.training_settings import TrainingSettings
 from labelkin.exceptions import ModelMismatchError
-from labelkin.store.manifest import is_collection
+from labelkin.layout import is_collection
 
 if TYPE_CHECKING:
     from labelkin.vocab.vocabulary import Vocabulary

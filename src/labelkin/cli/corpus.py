@@ -83,7 +83,7 @@ def convert(
     from labelkin.corpus import read_corpus
     from labelkin.corpus.writers import corpus_format
     from labelkin.indexer import Indexer
-    from labelkin.store import is_collection
+    from labelkin.layout import is_collection
 
     if json and is_standard_output(output):
         raise typer.BadParameter("--json and the documents cannot both go to standard output")

@@ -42,10 +42,6 @@ if TYPE_CHECKING:
 
 _BATCH = 500
 _SHOWN_TERMS = 5
-_TABLE_COLUMNS = (
-    *("id", "title", "rank"),
-    *("neighbour", "neighbour_title", "distance", "score", "terms"),
-)
 _FORMATS = {".jsonl": "jsonl", ".csv": "csv", ".tsv": "tsv", ".npz": "npz"}
 
 
@@ -189,7 +185,7 @@ def _write_lines(rows: Iterable[dict[str, Any]], file: IO[str]) -> int:
 
 def _write_table(rows: Iterable[dict[str, Any]], file: IO[str], delimiter: str) -> int:
     """A row per neighbour; one with empty cells for a document without any."""
-    from labelkin.outputs import guarded
+    from labelkin.outputs import NEIGHBOUR_COLUMNS, guarded
 
     def cell(text: object) -> str:
         return guarded(" ".join(str(text or "").split()))
@@ -201,12 +197,12 @@ def _write_table(rows: Iterable[dict[str, Any]], file: IO[str], delimiter: str) 
         )
     else:
         table = csv.writer(file, lineterminator="\n")
-    table.writerow(_TABLE_COLUMNS)
+    table.writerow(NEIGHBOUR_COLUMNS)
     count = 0
     for row in rows:
         own = (cell(row["id"]), cell(row["title"]))
         if not row["neighbours"]:
-            table.writerow([*own, *[""] * (len(_TABLE_COLUMNS) - len(own))])
+            table.writerow([*own, *[""] * (len(NEIGHBOUR_COLUMNS) - len(own))])
         for rank, near in enumerate(row["neighbours"], start=1):
             terms = cell(" ".join(near["terms"]))
             place = (cell(near["id"]), cell(near["title"]), near["distance"], near["score"])

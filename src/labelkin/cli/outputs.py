@@ -16,10 +16,9 @@ import typer
 from labelkin.atomic import atomic_text
 from labelkin.cli.console import data_to_standard_output
 from labelkin.exceptions import InputError
+from labelkin.layout import is_collection
 
 _STANDARD_OUTPUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
-# Files that only a collection has, also one that has lost its manifest.
-_COLLECTION_FILES = ("documents.sqlite", "labelkin.toml")
 
 
 def is_standard_output(output: Path) -> bool:
@@ -100,24 +99,11 @@ def _check_name(output: Path) -> None:
 
 def _check_collections(output: Path, place: Path) -> None:
     for folder in (place, *place.parents):
-        if _is_collection(folder):
+        if is_collection(folder):
             raise InputError(
                 f"{output}: inside the collection {folder}, which only labelkin itself writes; "
                 "name a file elsewhere"
             )
-
-
-def _is_collection(folder: Path) -> bool:
-    """Whether a folder is a collection, also one whose manifest is lost or damaged."""
-    from labelkin.store.manifest import FORMAT, MANIFEST_NAME
-
-    if all((folder / name).is_file() for name in _COLLECTION_FILES):
-        return True
-    try:
-        # Other programs have files of this name, too.
-        return FORMAT.encode() in (folder / MANIFEST_NAME).read_bytes()
-    except OSError:
-        return False
 
 
 def _check_inputs(output: Path, place: Path, inputs: list[Path]) -> None:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from labelkin.corpus.compression import without_suffix
 from labelkin.corpus.document import Document
 from labelkin.corpus.intake import Intake
+from labelkin.corpus.plausibility import are_sentences, are_uris
 from labelkin.corpus.record import ID_KEYS, lift_title
-from labelkin.corpus.source import Source, decode, printable
+from labelkin.corpus.source import HEAD_BYTES, Source, decode, printable
 from labelkin.exceptions import InputError
 
 # Annif's published corpora separate title and abstract with this mark.
@@ -23,6 +25,11 @@ _TEXT_KEY = re.compile(rb'"text"\s*:')
 _LIST_START = re.compile(rb'\{\s*"(articles|documents)"\s*:')
 # A URI with or without angle brackets, or a name (which may hold spaces) in brackets.
 _SUBJECT = re.compile(r"<\S.*?>(?=\s|$)|\S+")
+
+# What stands for a subject before its name: a URI, a name in brackets or an id.
+_SUBJECT_ID = re.compile(r"<[^<>]+>|\S*[\d:/#]\S*")
+# How many lines show whether a file holds the subjects of a text.
+_FIRST_LINES = 20
 
 
 def read_annif_tsv(source: Source, intake: Intake) -> Iterator[Document]:
@@ -50,12 +57,37 @@ class AnnifFolder:
 
     path: Path
     files: tuple[Path, ...]
+    # Ids of files that were named one by one.
+    ids: Mapping[Path, str] = field(default_factory=dict)
 
     def identifier(self, file: Path) -> str:
         """The document's id: the file's path below the folder, without its extension."""
-        name, _ = decode(os.fsencode(file.relative_to(self.path)))
-        relative = Path(without_suffix(name))
-        return str(relative.with_suffix("")).replace(os.sep, "/")
+        return self.ids.get(file) or text_file_id(file.relative_to(self.path))
+
+
+def text_file_id(path: Path) -> str:
+    """The id of a document that is a file of its own: the path without its extension."""
+    whole = Path(without_suffix(_decoded(path)))
+    return str(whole.with_suffix("")).replace(os.sep, "/")
+
+
+def text_file_ids(paths: Iterable[Path]) -> dict[Path, str]:
+    """The ids of files that are named one by one: the name, or as much as tells them apart.
+
+    Files of the same name have their paths as ids, with the extension if need be.
+    """
+    ids: dict[Path, str] = {}
+    left = {*paths}
+    for level in (lambda path: text_file_id(Path(path.name)), text_file_id, _decoded):
+        found = {path: level(path) for path in left}
+        ids |= found
+        counts = Counter(found.values())
+        left = {path for path, identifier in found.items() if counts[identifier] > 1}
+    return ids
+
+
+def _decoded(path: Path) -> str:
+    return decode(os.fsencode(path))[0]
 
 
 def document_suffix(path: Path) -> str:
@@ -63,11 +95,43 @@ def document_suffix(path: Path) -> str:
     return Path(without_suffix(path.name)).suffix
 
 
-def subject_file(path: Path) -> Path | None:
-    """The file with the subjects of a text: `NAME.tsv` or else `NAME.key` beside `NAME.txt`."""
+def subject_files(path: Path) -> list[Path]:
+    """The files beside `NAME.txt` that hold its subjects: `NAME.tsv`, `NAME.key`, both or none.
+
+    A corpus or a text of the same name is none of them.
+    """
     text = path.with_name(without_suffix(path.name))
     beside = (text.with_suffix(suffix) for suffix in SUBJECT_SUFFIXES)
-    return next((file for file in beside if file != path and file.is_file()), None)
+    return [file for file in beside if file != path and file.is_file() and _holds_subjects(file)]
+
+
+def subject_file(path: Path) -> Path | None:
+    """The file with the subjects of a text: `NAME.tsv` or else `NAME.key` beside `NAME.txt`."""
+    return next(iter(subject_files(path)), None)
+
+
+def _holds_subjects(path: Path) -> bool:
+    """Whether the first lines are subjects; what cannot be read counts, so that it is reported."""
+    try:
+        with Source(path) as source:
+            head = source.head
+    except InputError:
+        return True
+    if len(head) >= HEAD_BYTES:
+        return False
+    lines = [line for line in decode(head)[0].splitlines() if line.strip()][:_FIRST_LINES]
+    if lines and are_sentences([(line,) for line in lines]):
+        return False
+    return path.suffix == ".key" or all(map(_is_subject, lines))
+
+
+def _is_subject(line: str) -> bool:
+    """Whether a line is a subject with or without its name, not `text<TAB><uri>` or a row."""
+    subject, tab, name = line.strip().partition("\t")
+    if not tab:
+        return True
+    is_id = _SUBJECT_ID.fullmatch(subject.strip()) is not None
+    return is_id and "\t" not in name and not are_uris(name)
 
 
 def is_annif_document(head: bytes) -> bool:

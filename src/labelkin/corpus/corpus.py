@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 
-from labelkin.corpus.annif import AnnifFolder, subject_file
+from labelkin.corpus.annif import AnnifFolder, subject_file, text_file_id, text_file_ids
 from labelkin.corpus.document import Deletion, Document
-from labelkin.corpus.folder import Listing, Selection, list_folder, sample
+from labelkin.corpus.folder import CORPUS_SUFFIXES, Listing, Selection, list_folder, sample
 from labelkin.corpus.foreign import CONTAINERS
 from labelkin.corpus.formats import (
     FORMATS,
@@ -41,7 +41,8 @@ class Corpus:
 
     A folder stands for the corpus files in it and below it; `glob` and `ignore`
     are patterns that restrict them. With `texts`, labels are not needed and a
-    plain text is a document, with its file name as its id, or `text_id`.
+    plain text is a document, with its file name as its id (its path, if several
+    have the same name), or `text_id`.
     """
 
     def __init__(
@@ -72,6 +73,12 @@ class Corpus:
         )
         self._inputs: list[Path | AnnifFolder] = []
         self._left_out: list[str] = []
+        paths = list(paths)
+        self._text_ids = text_file_ids(
+            path
+            for path in paths
+            if extension_of(path.name) not in CORPUS_SUFFIXES and not path.is_dir()
+        )
         for path in paths:
             if path in self._inputs and not path.is_file():
                 name = _name(path)
@@ -91,7 +98,7 @@ class Corpus:
             raise FormatError(f"{printable(path)}: not a folder, as annif-folder requires")
         is_text = self._selection.format is None and extension_of(path.name) == ".txt"
         if is_text and path.is_file() and subject_file(path) is not None:
-            return [AnnifFolder(path.parent, (path,))]
+            return [AnnifFolder(path.parent, (path,), {path: self._text_ids[path]})]
         return [path]
 
     def _note_left_out(self, folder: Path, listing: Listing) -> None:
@@ -262,7 +269,9 @@ class Corpus:
 
     def _plain_text(self, source: Source) -> Document:
         lines = [line for _, line in source.lines()]
-        default = _PLAIN_STANDARD_INPUT if str(source.path) == "-" else Path(source.stem).name
+        default = self._text_ids.get(source.path) or text_file_id(Path(source.path.name))
+        if str(source.path) == "-":
+            default = _PLAIN_STANDARD_INPUT
         identifier = default if self._text_id is None else self._text_id
         if self._text_id is None and not is_valid_id(identifier):
             raise InputError(

@@ -14,11 +14,10 @@ from itertools import islice
 from pathlib import Path
 
 from labelkin.corpus.annif import (
-    SUBJECT_SUFFIXES,
     AnnifFolder,
     document_suffix,
     is_annif_document,
-    subject_file,
+    subject_files,
 )
 from labelkin.corpus.compression import without_suffix
 from labelkin.corpus.document import Document
@@ -30,6 +29,7 @@ from labelkin.corpus.formats import (
     extension_of,
     has_subjects,
     has_text_column,
+    has_uris,
     recognise,
 )
 from labelkin.corpus.intake import Intake
@@ -37,6 +37,7 @@ from labelkin.corpus.plausibility import LIST_OF_SUBJECTS, SAMPLE, implausible
 from labelkin.corpus.report import SilentReport
 from labelkin.corpus.source import HEAD_BYTES, Source, printable
 from labelkin.exceptions import DamagedFileError, FormatError, InputError, WrongKindError
+from labelkin.layout import is_collection
 
 _DOCUMENTATION_NAME = re.compile(
     r"(readme|licen[cs]e|copying|changelog|notice|authors|citation|contributing)(\.\w+)*"
@@ -51,10 +52,9 @@ _CHECKSUMS = re.compile(
     r"|(md5|sha\d+)(sums?)?(\.txt)?|checksums?(\.\w+)?",
     re.IGNORECASE,
 )
-_CORPUS_SUFFIXES = (".jsonl", ".ndjson", ".json", ".xml", ".csv", ".tsv")
-_COLLECTION_FILES = ("manifest.json", "documents.sqlite")
+CORPUS_SUFFIXES = (".jsonl", ".ndjson", ".json", ".xml", ".csv", ".tsv")
 _SHOWN_NAMES = 3
-_DOCUMENT, _CORPUS = "document", "corpus file"
+_DOCUMENT, _CORPUS, _DOCUMENTATION = "document", "corpus file", "documentation"
 TEXT_WITHOUT_SUBJECTS = "text without subjects"
 
 
@@ -117,7 +117,7 @@ def list_folder(folder: Path, selection: Selection) -> Listing:
 
     Raises InputError, saying what there is, if none can be read.
     """
-    if is_collection_folder(folder):
+    if is_collection(folder):
         raise WrongKindError(
             f"{printable(folder)}: a collection, not a corpus; `labelkin corpus convert "
             f"{printable(folder)} -o FILE.jsonl` writes its documents to a file",
@@ -129,11 +129,6 @@ def list_folder(folder: Path, selection: Selection) -> Listing:
     if not listing.inputs:
         raise InputError(_nothing_to_read(folder, listing))
     return listing
-
-
-def is_collection_folder(folder: Path) -> bool:
-    """Whether a folder is a collection of labelkin's."""
-    return all((folder / name).is_file() for name in _COLLECTION_FILES)
 
 
 def sample(source: Source, known: Format, label_separator: str) -> list[Document]:
@@ -186,7 +181,7 @@ def _walk(folder: Path, selection: Selection, listing: Listing) -> Iterator[list
                     listing.not_asked_for["folder"] += 1
                 elif entry.name.startswith("."):
                     listing.leave_out("hidden", f"{relative}/")
-                elif is_collection_folder(entry):
+                elif is_collection(entry):
                     listing.leave_out("collection", f"{relative}/")
                 elif (identity := _identity(entry)) not in seen:
                     seen.add(identity)
@@ -210,14 +205,9 @@ def _relative(path: Path, folder: Path) -> str:
 
 def _sort_out(folder: Path, files: list[Path], selection: Selection, listing: Listing) -> None:
     """Divide the files of one folder into documents of their own, corpus files and others."""
-    paired = {
-        path for path in files if document_suffix(path) == ".txt" and subject_file(path) is not None
-    }
-    subjects = {
-        path.with_name(without_suffix(path.name)).with_suffix(suffix)
-        for path in paired
-        for suffix in SUBJECT_SUFFIXES
-    }
+    beside = {path: subject_files(path) for path in files if document_suffix(path) == ".txt"}
+    paired = {path for path, found in beside.items() if found}
+    subjects = {file for found in beside.values() for file in found}
     documents: list[Path] = []
     inputs: list[Path | AnnifFolder] = []
     for path in files:
@@ -255,7 +245,7 @@ def _kind(path: Path, selection: Selection, has_pairs: bool) -> str:
             if suffix == ".txt" and has_pairs:
                 return _DOCUMENT
             if not source.head.strip():
-                return _CORPUS if suffix in _CORPUS_SUFFIXES else "empty"
+                return _CORPUS if suffix in CORPUS_SUFFIXES else "empty"
             return _kind_by_content(source, selection)
     except WrongKindError as error:
         if error.kind == LFS_POINTER:
@@ -270,10 +260,16 @@ def _kind_by_name(name: str) -> str:
         return "hidden"
     if _CHECKSUMS.fullmatch(name):
         return "checksum"
-    bare = without_suffix(name)
-    if extension_of(name) in _DOCUMENTATION_SUFFIXES or _DOCUMENTATION_NAME.fullmatch(bare):
-        return "documentation"
-    return "subjects without a text" if extension_of(name) == ".key" else ""
+    extension = extension_of(name)
+    if extension in _DOCUMENTATION_SUFFIXES:
+        return _DOCUMENTATION
+    if extension not in CORPUS_SUFFIXES and _is_named_as_documentation(name):
+        return _DOCUMENTATION
+    return "subjects without a text" if extension == ".key" else ""
+
+
+def _is_named_as_documentation(name: str) -> bool:
+    return _DOCUMENTATION_NAME.fullmatch(without_suffix(name)) is not None
 
 
 def _is_json(head: bytes) -> bool:
@@ -304,10 +300,24 @@ def _kind_by_content(source: Source, selection: Selection) -> str:
         return "table without texts"
     if extension == ".json" and known != "pubmed" and not TEXT_KEY.search(source.head):
         return "JSON without texts" if _is_json(source.head) else _CORPUS
+    is_documentation = _is_named_as_documentation(source.path.name)
+    if known != "annif-tsv" and not is_documentation:
+        return _CORPUS
+    first = sample(source, FORMATS[known], selection.label_separator)
+    if is_documentation and not _are_documents(first, known, source.head):
+        return _DOCUMENTATION
     if known == "annif-tsv" and not selection.force:
-        strange = implausible(
-            sample(source, FORMATS[known], selection.label_separator), named=False
-        )
-        if strange is not None and strange.kind == LIST_OF_SUBJECTS:
-            return strange.kind
+        verdict = implausible(first, named=False)
+        if verdict is not None and verdict.kind == LIST_OF_SUBJECTS:
+            return verdict.kind
     return _CORPUS
+
+
+def _are_documents(first: list[Document], known: str, head: bytes) -> bool:
+    """Whether a file that is named like documentation holds a corpus all the same.
+
+    A table of authors has no URIs, and a citation is one record without labels.
+    """
+    if known == "annif-tsv":
+        return has_uris(head)
+    return known == "pubmed" or len(first) > 1 or any(document.labels for document in first)

@@ -141,11 +141,17 @@ def has_subjects(head: bytes) -> bool:
     A line has URIs or names in angle brackets after a tab, or nearly all of several lines have
     a tab.
     """
-    after_tabs = [line.partition(b"\t")[1:] for line in head.splitlines() if line.strip()]
-    if any(b"<" in rest or b"://" in rest for _, rest in after_tabs):
+    if has_uris(head):
         return True
-    with_tab = sum(bool(tab) for tab, _ in after_tabs)
-    return len(after_tabs) > 1 and with_tab >= _NEARLY_ALL * len(after_tabs)
+    lines = [line for line in head.splitlines() if line.strip()]
+    with_tab = sum(b"\t" in line for line in lines)
+    return len(lines) > 1 and with_tab >= _NEARLY_ALL * len(lines)
+
+
+def has_uris(head: bytes) -> bool:
+    """Whether a line has URIs or names in angle brackets after a tab."""
+    after_tabs = (line.partition(b"\t")[2] for line in head.splitlines())
+    return any(b"<" in rest or b"://" in rest for rest in after_tabs)
 
 
 def has_text_column(head: bytes, delimiters: str = "\t,;") -> bool:

@@ -37,12 +37,12 @@ def implausible(documents: Sequence[Document], named: bool) -> Foreign | None:
     if not documents:
         return None
     texts = [document.text.strip() for document in documents]
-    if _mostly(_is_uris(text) for text in texts):
+    if _mostly(are_uris(text) for text in texts):
         return _without_texts(documents, texts[0], "URIs")
     if not named and len(texts) >= _FEW and _mostly(bool(_ID.fullmatch(text)) for text in texts):
         return _without_texts(documents, texts[-1], "ids")
     labelled = [document.labels for document in documents if document.labels]
-    if labelled and _are_sentences(labelled):
+    if labelled and are_sentences(labelled):
         shown = " ".join(labelled[0])[:50]
         return Foreign(
             "labels that are texts",
@@ -78,12 +78,13 @@ def _mostly(verdicts: Iterable[bool]) -> bool:
     return sum(counted) >= _SHARE * len(counted)
 
 
-def _is_uris(text: str) -> bool:
+def are_uris(text: str) -> bool:
+    """Whether a text is nothing but URIs."""
     words = text.split()
     return bool(words) and all(map(_URI.fullmatch, words))
 
 
-def _are_sentences(labelled: Sequence[tuple[str, ...]]) -> bool:
+def are_sentences(labelled: Sequence[tuple[str, ...]]) -> bool:
     """Whether labels are running text, as one long label or as many single words."""
     longest = [max(labels, key=len) for labels in labelled]
     words = median(len(label.split()) for label in longest)

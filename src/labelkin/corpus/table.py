@@ -25,7 +25,7 @@ from labelkin.corpus.record import (
 )
 from labelkin.corpus.source import Source
 from labelkin.exceptions import FormatError
-from labelkin.outputs import unguarded
+from labelkin.outputs import is_guarded, unguarded
 from labelkin.wording import counted
 
 # A quoted cell with more lines counts as one whose quote is never closed.
@@ -108,12 +108,20 @@ def read_csv(source: Source, intake: Intake) -> Iterator[Document]:
     column `field.NAME` is a further text field, any other column is metadata.
     Without an id column, ids are made from the texts. The delimiter is what
     Excel's line `sep=;` says, or a semicolon if the header has more semicolons
-    than commas. An apostrophe that keeps a spreadsheet from running a cell is
-    removed.
+    than commas. In a file that labelkin wrote, an apostrophe that keeps a
+    spreadsheet from running a cell is removed.
     """
     rows = csv_rows(source, intake, delimiter_of(source.head))
-    plain = ((number, [unguarded(cell) for cell in cells]) for number, cells in rows)
-    yield from _read_rows(source, intake, plain)
+    yield from _read_rows(source, intake, _without_guards(rows))
+
+
+def _without_guards(rows: Iterator[Row]) -> Iterator[Row]:
+    for number, header in rows:
+        yield number, header
+        if is_guarded(header):
+            rows = ((line, [unguarded(cell) for cell in cells]) for line, cells in rows)
+        yield from rows
+        return
 
 
 def read_tsv(source: Source, intake: Intake) -> Iterator[Document]:

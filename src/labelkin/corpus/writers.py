@@ -18,14 +18,13 @@ from labelkin.corpus.document import NOT_JSON, Document
 from labelkin.corpus.record import MAJOR_KEY
 from labelkin.corpus.table import COLUMNS, FIELD_PREFIX, MAX_CELL_LINES, OBJECT_COLUMNS, listed
 from labelkin.exceptions import InputError
-from labelkin.outputs import guarded, output_format
+from labelkin.outputs import CORPUS_COLUMNS, guarded, output_format
 from labelkin.wording import counted
 
 logger = logging.getLogger(__name__)
 
 # What the readers separate labels by unless told otherwise.
 _SEPARATOR = "|"
-_COLUMNS = ("id", "title", "abstract", "labels", "language")
 # Names that are columns of their own; others, and those beyond the limit, share a column of JSON.
 _PLAIN_NAME = re.compile(r"[\w.-]+( [\w.-]+)*")
 _MOST_COLUMNS = 100
@@ -85,7 +84,7 @@ def write_csv(documents: Iterable[Document], file: IO[str]) -> int:
     beside labels) is a JSON object in the column `metadata`, `fields` or
     `label_names`. Line breaks are those of Unix.
     """
-    header = dict.fromkeys(_COLUMNS)
+    header = dict.fromkeys(CORPUS_COLUMNS)
     flattened = 0
     # The columns are known after the last document; until then rows wait in a file.
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="surrogatepass") as waiting:

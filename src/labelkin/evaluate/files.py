@@ -33,7 +33,7 @@ from labelkin.corpus.table import csv_rows, head_lines, tsv_rows
 from labelkin.evaluate.json_labels import json_label_file
 from labelkin.evaluate.label_file import LabelFile, number_of, place, with_point
 from labelkin.exceptions import DamagedFileError, FormatError, InputError
-from labelkin.outputs import unguarded
+from labelkin.outputs import is_guarded, unguarded
 from labelkin.wording import counted, shortened
 
 logger = logging.getLogger(__name__)
@@ -214,6 +214,7 @@ def _from_table(source: Source, delimiter: str) -> LabelFile:
     )
     number, first = next(table)
     header = [cell.strip().casefold() for cell in first]
+    guards = delimiter != "\t" and is_guarded(first)
     document_key, label_key = (
         next(key for key in keys if key in header) for keys in (ID_KEYS, _LABEL_COLUMNS)
     )
@@ -223,7 +224,7 @@ def _from_table(source: Source, delimiter: str) -> LabelFile:
             if not any(row):
                 continue
             cells = {
-                name: cell.strip() if delimiter == "\t" else unguarded(cell.strip())
+                name: unguarded(cell.strip()) if guards else cell.strip()
                 for name, cell in zip(header, row, strict=False)
             }
             document, label = cells.get(document_key, ""), cells.get(label_key, "")

@@ -13,7 +13,7 @@ import numpy as np
 
 from labelkin.atomic import atomic_file, atomic_text
 from labelkin.exceptions import FormatError
-from labelkin.outputs import guarded, output_format
+from labelkin.outputs import ANNOTATION_COLUMNS, guarded, output_format
 from labelkin.scoring.journal import Record
 from labelkin.wording import counted
 
@@ -48,7 +48,7 @@ def _write_csv(records: Iterator[Record], output: Path, _labels: Sequence[str]) 
     """A row per suggestion; one with empty cells for a document without any."""
     with atomic_text(output) as file:
         table = csv.writer(file, lineterminator="\n")
-        table.writerow(["id", "rank", "label", "name", "score", "band", "title"])
+        table.writerow(ANNOTATION_COLUMNS)
         for record in records:
             document, title = guarded(record["id"]), guarded(_heading(record))
             if not record["suggestions"]:

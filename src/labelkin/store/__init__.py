@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from labelkin.layout import is_collection
 from labelkin.store.collection import Collection
 from labelkin.store.config import Config
 from labelkin.store.info import CollectionInfo
-from labelkin.store.manifest import is_collection
 from labelkin.store.reports import AddReport, RemoveReport
 
 __all__ = [

@@ -29,12 +29,12 @@ from labelkin.exceptions import (
     CollectionExistsError,
     CollectionFullError,
 )
+from labelkin.layout import DATABASE_NAME, LABELS_NAME, is_collection
 from labelkin.store.config import CONFIG_NAME, Config, WatchedConfig, write_config
-from labelkin.store.database import DATABASE_NAME, TEXT_INDEX, Database
+from labelkin.store.database import TEXT_INDEX, Database
 from labelkin.store.folder import empty_folder, folder_errors_explained
 from labelkin.store.label_sets import LabelSegments, LabelSets, Rows
 from labelkin.store.manifest import (
-    is_collection,
     new_manifest,
     read_manifest,
     write_manifest,
@@ -74,7 +74,7 @@ class Collection(Reader, Closing):
         check_database_file(path / DATABASE_NAME)
         self.database = Database(path / DATABASE_NAME, read_only=read_only)
         self.read_only = self.database.read_only
-        self.segments = LabelSegments(path / "labels")
+        self.segments = LabelSegments(path / LABELS_NAME)
         self._lock = Lock()
         self._vocabulary_state: VocabularyState | None = None
         if not self.read_only:
@@ -144,7 +144,7 @@ class Collection(Reader, Closing):
 
     @staticmethod
     def _fill(folder: Path, vocabulary: Vocabulary, config: Config) -> None:
-        for name in ("labels", "indexes", "models"):
+        for name in (LABELS_NAME, "indexes", "models"):
             (folder / name).mkdir()
         write_config(config, folder / CONFIG_NAME)
         database = Database.create(folder / DATABASE_NAME)

@@ -27,10 +27,10 @@ from labelkin.exceptions import (
     CollectionFullError,
     CollectionReadOnlyError,
 )
+from labelkin.layout import DATABASE_NAME as DATABASE_NAME
 
 logger = logging.getLogger(__name__)
 
-DATABASE_NAME = "documents.sqlite"
 WRITER_PATIENCE_SECONDS = 10.0
 _LITTLE_SPACE = 1 << 20
 # A log of more bytes is folded into the file and cut when the next writer starts it again.

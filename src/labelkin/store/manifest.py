@@ -15,10 +15,9 @@ from labelkin.exceptions import (
     CollectionNotFoundError,
     CollectionTooNewError,
 )
-from labelkin.store.database import DATABASE_NAME
+from labelkin.layout import DATABASE_NAME, FORMAT
+from labelkin.layout import MANIFEST_NAME as MANIFEST_NAME
 
-MANIFEST_NAME = "manifest.json"
-FORMAT = "labelkin-collection"
 FORMAT_VERSION = 1
 
 
@@ -31,11 +30,6 @@ class Manifest:
     created_by: str
     format: str = FORMAT
     format_version: int = FORMAT_VERSION
-
-
-def is_collection(path: Path) -> bool:
-    """Whether `path` is a folder with a manifest, or with a database whose manifest is lost."""
-    return (path / MANIFEST_NAME).is_file() or (path / DATABASE_NAME).is_file()
 
 
 def new_manifest() -> Manifest:
