@@ -82,7 +82,7 @@ def test_nothing_to_evaluate_on(run: Run, demo: str) -> None:
     assert "The collection has no documents yet" in result.stderr
     result = run("tune", "empty", "held.jsonl", "--write")
     assert result.exit_code == 1
-    assert "no documents to find neighbours among" in result.stderr
+    assert "has no documents yet; add" in result.stderr
 
 
 def test_another_label_separator(run: Run, demo: str) -> None:

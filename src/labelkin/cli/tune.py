@@ -66,6 +66,8 @@ def tune(
         if write:
             _check_writable(indexer, collection)
         settings = asked_settings(indexer.config, method)
+        if settings.k:
+            check_neighbours(indexer)
         unknown = unknown_labels(documents, indexer.vocabulary).total()
         if settings.k and not indexer.collection.count():
             raise InputError("the collection has no documents to find neighbours among; add some")
@@ -75,7 +77,6 @@ def tune(
                 "good; check the labels with `labelkin vocab search`"
             )
         if settings.k:
-            check_neighbours(indexer)
             build_with_progress(indexer, representation)
         print_known_documents(indexer, documents, [settings])
         with meter("Sweeping", 0) as bar:
