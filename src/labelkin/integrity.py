@@ -349,12 +349,14 @@ def _check_vectors(folder: Path, reader: PinnedReader) -> bool:
     vectors = VectorFile(folder, np.int64)
     has_checksum = vectors.verify()
     record = vectors.record()
-    if not _knows(reader, int(record["generation"]), str(record["token"])):
+    if record and not _knows(reader, int(record["generation"]), str(record["token"])):
         raise CollectionDamagedError(
             f"{folder}: built from a state that the database does not have"
         )
     for path in folder.glob("*.faiss"):
-        has_checksum = verify_trailer(path) and has_checksum
+        # Another process may have replaced it.
+        with suppress(FileNotFoundError):
+            has_checksum = verify_trailer(path) and has_checksum
     return has_checksum
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -38,6 +39,7 @@ from labelkin.store.background import verify_later
 RECORD_NAME = "labelkin.json"
 VECTOR_TYPE = np.dtype("<f2")
 _FORMAT_VERSION = 1
+_DELETION_SECONDS = 0.2
 
 
 class VectorsGoneError(CollectionDamagedError):
@@ -111,12 +113,26 @@ class VectorFile:
             return self._nothing()
 
     def verify(self) -> bool:
-        """Raise ChecksumError if a file is damaged; whether checksums are recorded."""
-        content = read_sealed(self.folder / RECORD_NAME)
-        checksums = self._checksums(content) if content["count"] else {}
-        for path, recorded in checksums.items():
-            recorded.verify(path)
-        return bool(checksums) or not content["count"]
+        """Raise ChecksumError if a file is damaged; whether checksums are recorded.
+
+        Without a record nothing is stored yet, or not any more.
+        """
+        before: Mapping[str, Any] | None = None
+        content: Mapping[str, Any] = {}
+        while (self.folder / RECORD_NAME).exists():
+            try:
+                content = read_sealed(self.folder / RECORD_NAME)
+                checksums = self._checksums(content) if content["count"] else {}
+                for path, recorded in checksums.items():
+                    recorded.verify(path)
+                return bool(checksums) or not content["count"]
+            except FileNotFoundError:
+                if content == before:
+                    raise
+                # Another process may be replacing or deleting the vectors.
+                before = content
+                time.sleep(_DELETION_SECONDS)
+        return True
 
     def _checksums(self, content: Mapping[str, Any]) -> dict[Path, BlockChecksums]:
         recorded = content.get("checksums", ())
