@@ -16,7 +16,7 @@ import tempfile
 import zlib
 from collections.abc import Collection as Container
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -58,7 +58,7 @@ _TIE_MARGIN = 8
 _CACHED_TERMS = 200_000
 
 _META_NAME = "meta.json"
-_SEGMENT_FILE = re.compile(r"[0-9a-f]{32}(\.\d+)?\.\w+")
+_SEGMENT_FILE = re.compile(r"(?P<segment>[0-9a-f]{32})(\.(?P<opstamp>\d+))?\.\w+")
 # The last bytes of tantivy's files: {"version": …, "crc": …}, its length, and this number.
 _MAGIC = 1337
 _LONGEST_FOOTER = 1 << 12
@@ -188,9 +188,20 @@ class TantivyEngine(TermEngine):
             self._verified.add((path.name, size))
 
     def _unverified(self) -> list[tuple[Path, int]]:
-        paths = [path for path in self._home.glob("*") if _SEGMENT_FILE.fullmatch(path.name)]
-        sized = [(path, path.stat().st_size) for path in paths if path.exists()]
-        return [(path, size) for path, size in sized if (path.name, size) not in self._verified]
+        """Files of committed segments; others may still be written by another process."""
+        committed = _committed(self._home / _META_NAME)
+        unverified = []
+        for path in self._home.glob("*"):
+            name = _SEGMENT_FILE.fullmatch(path.name)
+            if name is None or name["segment"] not in committed:
+                continue
+            if name["opstamp"] and int(name["opstamp"]) != committed[name["segment"]]:
+                continue
+            with suppress(FileNotFoundError):
+                size = path.stat().st_size
+                if (path.name, size) not in self._verified:
+                    unverified.append((path, size))
+        return unverified
 
     def _verify_meta(self) -> None:
         path = self._home / _META_NAME
@@ -445,6 +456,19 @@ def _link_files(home: Path, folder: Path) -> None:
     for path in home.iterdir():
         if not (folder / path.name).exists() and path.suffix != ".lock":
             (folder / path.name).symlink_to(path.absolute())
+
+
+def _committed(path: Path) -> dict[str, int | None]:
+    """The segments that meta.json lists, with the number of their file of deletions."""
+    try:
+        segments = json.loads(path.read_bytes())["segments"]
+        return {
+            segment["segment_id"].replace("-", ""): (segment["deletes"] or {}).get("opstamp")
+            for segment in segments
+        }
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        # tantivy itself refuses a damaged meta.json.
+        return {}
 
 
 def _verify_footer(path: Path) -> None:
