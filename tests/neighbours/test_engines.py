@@ -249,3 +249,29 @@ def test_an_unknown_engine_is_an_error(tmp_path: Path) -> None:
         update_config(tmp_path / "c" / CONFIG_NAME, {"neighbours": {"engine": "lucene"}})
         with pytest.raises(ConfigError, match="no term engine 'lucene'"):
             indexer.neighbour_arrays(list(demo_documents(1)), 3)
+
+
+def test_only_files_of_committed_segments_are_verified(tmp_path: Path) -> None:
+    """A file that another process is writing has no checksum yet."""
+    engine = TantivyEngine(tmp_path / "i", FIELDS, read_only=False)
+    pages = [[document(row, "wheat oats") for row in range(5)]]
+    engine.apply([], pages, StoreState(1, "t", 5))
+    engine.apply([2], [], StoreState(2, "u", 5))
+    names = [path.name for path, _ in engine._unverified()]
+    assert any(name.endswith(".del") for name in names)
+    assert any(name.endswith(".idx") for name in names)
+    (segment,) = {name.partition(".")[0] for name in names}
+    for name in ("0" * 32 + ".idx", f"{segment}.999.del"):
+        (tmp_path / "i" / name).write_bytes(b"being written")
+    engine.verify()
+    assert engine.unverified_bytes() == 0
+    again = TantivyEngine(tmp_path / "i", FIELDS, read_only=False)
+    for name in names:
+        path = tmp_path / "i" / name
+        content = path.read_bytes()
+        path.write_bytes(bytes([content[0] ^ 1]) + content[1:])
+        with pytest.raises(StoreDamagedError, match=name):
+            again.verify()
+        path.write_bytes(content)
+    again.verify()
+    engine.close()

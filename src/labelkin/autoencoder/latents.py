@@ -44,6 +44,7 @@ from labelkin.store.derived import (
     StoreDamagedError,
     StoreState,
 )
+from labelkin.store.folder import file_signature
 from labelkin.store.label_sets import LabelSets
 from labelkin.store.locks import FileLock
 from labelkin.store.reader import Reader
@@ -207,8 +208,18 @@ class LatentStore(DerivedStore):
             return self._nothing()
         return latents.rest_from(first)
 
-    def read_state(self, reader: Reader) -> StoreState:  # noqa: ARG002
+    def read_state(self, reader: Reader) -> StoreState:
         """What the description says; nothing if it belongs to another model."""
+        while True:
+            before = file_signature(self._description)
+            try:
+                return self._read_state(reader)
+            except StoreDamagedError:
+                # Another process may have replaced both files meanwhile.
+                if file_signature(self._description) == before:
+                    raise
+
+    def _read_state(self, reader: Reader) -> StoreState:  # noqa: ARG002
         self._stored, before = self._nothing(), self._file
         try:
             content = read_sealed(self._description)
