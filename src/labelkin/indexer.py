@@ -63,7 +63,7 @@ class Answer:
 
 
 def _listed(documents: Iterable[Document]) -> list[Document]:
-    """The documents of a request; what is no document is refused."""
+    """The documents of a request; anything else is refused."""
     if isinstance(documents, Document | str):
         raise InputError(f"give a list of documents, not {type(documents).__name__} alone")
     listed = list(documents)

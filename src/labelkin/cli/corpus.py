@@ -59,7 +59,7 @@ def convert(
         typer.Option(
             "--output",
             "-o",
-            help="The file to write: .jsonl, .json, .csv or .tsv, each perhaps with .gz; - is "
+            help="The file to write: .jsonl, .json, .csv or .tsv, optionally followed by .gz; - is "
             "standard output.",
         ),
     ],

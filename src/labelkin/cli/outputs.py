@@ -39,7 +39,7 @@ def table_cell(text: str) -> str:
 
 
 def check_table(output: Path, inputs: Iterable[Path], *, option: str, results: bool) -> None:
-    """Refuse an output of `option` that is no TSV file, or standard output if it has `results`."""
+    """Refuse an output of `option` that is not TSV, or standard output if it has `results`."""
     from labelkin.outputs import output_format
 
     if is_standard_output(output):

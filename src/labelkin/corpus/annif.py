@@ -98,7 +98,7 @@ def document_suffix(path: Path) -> str:
 def subject_files(path: Path) -> list[Path]:
     """The files beside `NAME.txt` that hold its subjects: `NAME.tsv`, `NAME.key`, both or none.
 
-    A corpus or a text of the same name is none of them.
+    A corpus or a text of the same name does not count.
     """
     text = path.with_name(without_suffix(path.name))
     beside = (text.with_suffix(suffix) for suffix in SUBJECT_SUFFIXES)

@@ -139,7 +139,7 @@ class Corpus:
         """Raise WrongKindError if the beginning of a file shows that it is no corpus.
 
         Iterating does so by itself, the first time. Files that cannot be read
-        are not its business; empty standard input raises InputError.
+        are not checked here; empty standard input raises InputError.
         """
         if self._checked:
             return
@@ -317,9 +317,9 @@ def _without_labels(source: Source) -> str:
 
 
 def _refuse_implausible(name: str, documents: Sequence[Document], known: Format) -> None:
-    strange = implausible(documents, named=known.name != "annif-tsv")
-    if strange is not None:
-        raise WrongKindError(f"{name}: {strange.message}; --force reads it anyway", strange.kind)
+    verdict = implausible(documents, named=known.name != "annif-tsv")
+    if verdict is not None:
+        raise WrongKindError(f"{name}: {verdict.message}; --force reads it anyway", verdict.kind)
 
 
 def read_corpus(
@@ -337,7 +337,7 @@ def read_corpus(
     A folder stands for the corpus files in it and below it, restricted by the
     patterns `glob` and `ignore`; other files are listed in the log and left out.
     `texts` takes a plain text as a document, where no labels are needed. `force`
-    reads files that do not look like a corpus, which raise WrongKindError else.
+    reads files that do not look like a corpus, which raise WrongKindError otherwise.
     """
     return Corpus(
         [Path(path) for path in paths],

@@ -1,4 +1,4 @@
-"""The corpus files in a folder and below it, and the files that are none."""
+"""The corpus files in a folder and below it, and the files that are something else."""
 
 from __future__ import annotations
 

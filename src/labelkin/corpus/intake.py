@@ -23,7 +23,7 @@ _DEEPEST = 100
 def not_finite(value: object) -> list[float]:
     """The NaNs and infinities in a decoded record, which no JSON file can hold again."""
     waiting = [value]
-    odd = []
+    not_finite_values = []
     while waiting:
         item = waiting.pop()
         if isinstance(item, dict):
@@ -31,8 +31,8 @@ def not_finite(value: object) -> list[float]:
         elif isinstance(item, list):
             waiting += item
         elif isinstance(item, float) and not math.isfinite(item):
-            odd.append(item)
-    return odd
+            not_finite_values.append(item)
+    return not_finite_values
 
 
 def with_nulls(value: Any, depth: int = 0) -> Any:
@@ -64,14 +64,14 @@ class Intake:
 
     def take(self, record: object, where: str, *, needs_id: bool = True) -> Iterator[Document]:
         """Yield the document that `record` describes, or nothing if it is skipped."""
-        odd = not_finite(record)
-        if odd:
-            values = ", ".join(map(json.dumps, odd[:_SHOWN_VALUES]))
+        not_finite_values = not_finite(record)
+        if not_finite_values:
+            values = ", ".join(map(json.dumps, not_finite_values[:_SHOWN_VALUES]))
             message = f"{values} is not a number that JSON has and was read as null"
             self.report.note(self.source_name, where, message)
         try:
             document = document_from_record(
-                with_nulls(record) if odd else record,
+                with_nulls(record) if not_finite_values else record,
                 needs_id=needs_id,
                 label_separator=self.label_separator,
                 note=lambda message: self.report.note(self.source_name, where, message),

@@ -57,7 +57,7 @@ def syntax_of(head: bytes, extension: str) -> str:
     if is_xml(head):
         return "xml"
     by_extension = SYNTAXES.get(extension, "turtle")
-    # What is called .xml or .rdf and is none.
+    # What is called .xml or .rdf and is something else.
     if by_extension == "xml" and not head.lstrip().startswith(b"<"):
         return "json-ld" if head.lstrip().startswith((b"{", b"[")) else "turtle"
     return by_extension
@@ -92,7 +92,7 @@ class _Text:
         """The file is closed by who opened it."""
 
 
-class _OddUris(logging.Filter):
+class _InvalidUris(logging.Filter):
     """Collects the URIs that rdflib would print a line about, each time that it meets them."""
 
     def __init__(self) -> None:
@@ -130,13 +130,13 @@ def read_skos(
     # Quad syntaxes need a dataset; its default graph is the union of all graphs.
     graph: Graph = Dataset(default_union=True) if syntax in ("nquads", "trig") else Graph()
     text = _Text(source, by_line=syntax in _BY_LINE)
-    odd = _OddUris()
+    invalid = _InvalidUris()
     try:
         with (
             source.damage_reported("in the middle"),
             _warning_filters_lock,
             warnings.catch_warnings(),
-            odd.collected(),
+            invalid.collected(),
         ):
             # rdflib uses parts of itself that it has deprecated.
             warnings.simplefilter("ignore", DeprecationWarning)
@@ -155,9 +155,9 @@ def read_skos(
         reason = _BAD_TURTLE.sub(r"line \1: \2", " ".join(str(error).split()))[:200]
         place = f"line {text.line}: " if text.line else ""
         raise DamagedFileError(f"not readable as RDF ({syntax}): {place}{reason}") from error
-    if odd.uris:
-        many = counted(len(odd.uris), "URI has", "URIs have")
-        message = f"{many} characters that no URI can have, such as <{min(odd.uris)}>"
+    if invalid.uris:
+        many = counted(len(invalid.uris), "URI has", "URIs have")
+        message = f"{many} characters that no URI can have, such as <{min(invalid.uris)}>"
         report.note(source.name, "URIs", message)
     subjects = set(graph.subjects(RDF.type, SKOS.Concept))
     if not subjects:
