@@ -69,8 +69,6 @@ def tune(
         if settings.k:
             check_neighbours(indexer)
         unknown = unknown_labels(documents, indexer.vocabulary).total()
-        if settings.k and not indexer.collection.count():
-            raise InputError("the collection has no documents to find neighbours among; add some")
         if unknown == sum(len(document.labels) for document in documents):
             raise InputError(
                 "no label of these documents is in the vocabulary, so all settings are equally "
