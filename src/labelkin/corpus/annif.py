@@ -12,6 +12,7 @@ from pathlib import Path
 
 from labelkin.corpus.compression import without_suffix
 from labelkin.corpus.document import Document
+from labelkin.corpus.formats import LIST_START
 from labelkin.corpus.intake import Intake
 from labelkin.corpus.plausibility import are_sentences, are_uris
 from labelkin.corpus.record import ID_KEYS, lift_title
@@ -22,7 +23,6 @@ from labelkin.exceptions import InputError
 TITLE_MARK = " ¤ "
 SUBJECT_SUFFIXES = (".tsv", ".key")
 _TEXT_KEY = re.compile(rb'"text"\s*:')
-_LIST_START = re.compile(rb'\{\s*"(articles|documents)"\s*:')
 # A URI with or without angle brackets, or a name (which may hold spaces) in brackets.
 _SUBJECT = re.compile(r"<\S.*?>(?=\s|$)|\S+")
 
@@ -137,7 +137,7 @@ def _is_subject(line: str) -> bool:
 def is_annif_document(head: bytes) -> bool:
     """Whether a file holds one JSON object with a text, and not a list or lines of them."""
     start = head.lstrip()
-    if not start.startswith(b"{") or not _TEXT_KEY.search(head) or _LIST_START.match(start):
+    if not start.startswith(b"{") or not _TEXT_KEY.search(head) or LIST_START.match(start):
         return False
     first, _, rest = start.partition(b"\n")
     try:

@@ -22,15 +22,15 @@ _OFFICE_PARTS = re.compile(rb"(word|xl|ppt)/|mimetypeapplication/(vnd\.oasis|epu
 _TAR_MAGIC_AT = 257
 
 _WEB_PAGE = re.compile(rb"\s*<(!doctype\s+)?html\b", re.IGNORECASE)
-_MESH_ROOT = re.compile(rb"<DescriptorRecord(Set)?\b")
+MESH_ROOT = re.compile(rb"<DescriptorRecord(Set)?\b")
 _RDF_XML = re.compile(rb"<rdf:RDF\b|https?://www\.w3\.org/2004/02/skos/core#")
 _RDF_START = re.compile(
     rb"""(\#[^\n]*\n\s*)*(@prefix\s+\S*:\s*<|@base\s+<|prefix\s+\S*:\s*<)|\{\s*"@(context|graph)\"""",
     re.IGNORECASE,
 )
 _RDF_SUFFIXES = tuple(".ttl .turtle .nt .nq .trig .n3 .rdf .owl .skos .jsonld".split())
-# The columns of a vocabulary table, as vocab/table.py reads them.
-_ID_COLUMNS = ("id", "ui", "uri")
+# The columns of a vocabulary table.
+ID_COLUMNS = ("id", "ui", "uri")
 _NAME_COLUMN = re.compile(r"(name|label|preflabel)(_[a-z]{2,3}(-\w+)?)?", re.IGNORECASE)
 
 
@@ -69,7 +69,7 @@ def is_xml(head: bytes) -> bool:
 def is_vocabulary(head: bytes, name: str = "") -> bool:
     """Whether a file is MeSH's descriptor XML or RDF, which hold concepts and no documents."""
     start = head.lstrip()
-    if start.startswith(b"<") and (_MESH_ROOT.search(head) or _RDF_XML.search(head)):
+    if start.startswith(b"<") and (MESH_ROOT.search(head) or _RDF_XML.search(head)):
         return True
     return bool(_RDF_START.match(start)) or name.lower().endswith(_RDF_SUFFIXES)
 
@@ -82,4 +82,4 @@ def is_web_page(head: bytes) -> bool:
 def is_vocabulary_header(cells: list[str]) -> bool:
     """Whether these are the column names of a vocabulary table: an id and a name."""
     names = [cell.strip().strip('"').casefold() for cell in cells]
-    return any(name in _ID_COLUMNS for name in names) and any(map(_NAME_COLUMN.fullmatch, names))
+    return any(name in ID_COLUMNS for name in names) and any(map(_NAME_COLUMN.fullmatch, names))

@@ -62,7 +62,7 @@ TEXT_KEY = re.compile('"({})"\\s*:'.format("|".join((*TITLE_KEYS, *BODY_KEYS))).
 _NEARLY_ALL = 0.9
 _JSON_LINES = (".jsonl", ".ndjson")
 _ANNIF_KEYS = re.compile(rb'"(document_id|subjects)"\s*:')
-_LIST_START = re.compile(OPENING.pattern.encode())
+LIST_START = re.compile(OPENING.pattern.encode())
 _PUBMED_ROOT = re.compile(rb"<(\w+:)?(PubmedArticleSet|MedlineCitationSet|DeleteCitation)\b")
 
 
@@ -165,7 +165,7 @@ def has_text_column(head: bytes, delimiters: str = "\t,;") -> bool:
 
 def _is_list(head: bytes) -> bool:
     """Whether a file begins a list of records; a bracket alone may begin a text."""
-    opening = _LIST_START.match(head)
+    opening = LIST_START.match(head)
     if opening is None:
         return False
     first = head[opening.end() : opening.end() + 1]

@@ -21,6 +21,7 @@ _SHARE = 0.9
 # With fewer documents, only URIs count as ids: one text may well be a number.
 _FEW = 5
 _URI = re.compile(r"<?[A-Za-z][A-Za-z0-9+.-]*://\S+|<\S+>")
+_BRACKETED = re.compile(r"<[^<>]+>")
 _ID = re.compile(r"[\w.:/#-]*\d[\w.:/#-]*")
 _SENTENCE_WORDS = 15
 _PART_WORDS = 6
@@ -79,8 +80,8 @@ def _mostly(verdicts: Iterable[bool]) -> bool:
 
 
 def are_uris(text: str) -> bool:
-    """Whether a text is nothing but URIs."""
-    words = text.split()
+    """Whether a text is nothing but URIs, or names in angle brackets."""
+    words = _BRACKETED.sub("<x>", text).split()
     return bool(words) and all(map(_URI.fullmatch, words))
 
 

@@ -6,9 +6,16 @@ import logging
 import re
 from pathlib import Path
 
-from labelkin.corpus.foreign import is_vocabulary, is_vocabulary_header, is_web_page, is_xml
+from labelkin.corpus.foreign import (
+    MESH_ROOT,
+    is_vocabulary,
+    is_vocabulary_header,
+    is_web_page,
+    is_xml,
+)
 from labelkin.corpus.formats import TEXT_KEY, extension_of, has_text_column, recognised
 from labelkin.corpus.language import normalise_language
+from labelkin.corpus.plausibility import are_uris
 from labelkin.corpus.report import ReadReport
 from labelkin.corpus.source import HEAD_BYTES, Source
 from labelkin.corpus.table import header_line
@@ -27,10 +34,8 @@ logger = logging.getLogger(__name__)
 FORMATS = ("mesh-xml", "skos", "table")
 
 _JSON_CONCEPT = re.compile(rb'"(@id|@context|@graph|prefLabel|skos:\w+)"')
-_URIS = re.compile(r"(<[^<>]+>|[A-Za-z][\w+.-]*://\S+)(\s+(<[^<>]+>|[A-Za-z][\w+.-]*://\S+))*")
 _RDF_NAMESPACE = b"http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 _ROOT = re.compile(rb"<[^!?]")
-_MESH_ROOT = re.compile(rb"<DescriptorRecord(Set)?\b")
 # Names of a long cycle that are shown.
 _SHOWN = 6
 
@@ -109,7 +114,7 @@ def _read(
 
 
 def _recognise(source: Source) -> str:
-    if _MESH_ROOT.search(source.head):
+    if MESH_ROOT.search(source.head):
         return "mesh-xml"
     if is_web_page(source.head):
         raise FormatError(
@@ -177,8 +182,5 @@ def _are_indexed_texts(head: bytes) -> bool:
     if len(head) >= HEAD_BYTES and len(lines) > 1:
         lines.pop()
     rows = [line.partition("\t") for line in lines if line.strip()]
-    indexed = sum(
-        bool(_URIS.fullmatch(subjects.strip()) and not _URIS.fullmatch(text.strip()))
-        for text, _, subjects in rows
-    )
+    indexed = sum(are_uris(subjects) and not are_uris(text) for text, _, subjects in rows)
     return indexed > len(rows) / 2

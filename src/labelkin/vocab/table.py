@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from labelkin.corpus.foreign import is_vocabulary_header
+from labelkin.corpus.foreign import ID_COLUMNS, is_vocabulary_header
 from labelkin.corpus.intake import Intake
 from labelkin.corpus.language import normalise_language
 from labelkin.corpus.report import ReadReport
@@ -23,7 +23,6 @@ from labelkin.vocab.concept import Concept
 from labelkin.vocab.mesh import TREE_NUMBER, with_tree_hierarchy
 from labelkin.wording import counted
 
-_ID_COLUMNS = ("id", "ui", "uri")
 _NAME_COLUMNS = ("name", "label", "preflabel")
 _SYNONYM_COLUMNS = ("entry_terms", "synonyms", "altlabel")
 _NOTATION_COLUMNS = ("tree_numbers", "notation", "notations")
@@ -47,7 +46,7 @@ def read_table(source: Source, report: ReadReport, language: str = "en") -> list
     incomplete: list[tuple[int, str]] = []
     for place, (number, row) in enumerate(_rows(source, report)):
         names = [cell.strip().casefold() for cell in row]
-        if place == 0 and any(name in _ID_COLUMNS for name in names):
+        if place == 0 and any(name in ID_COLUMNS for name in names):
             header = names
             if (twice := repeated_column(header)) is not None:
                 raise VocabularyError(
@@ -112,7 +111,7 @@ def _from_pair(row: list[str], language: str) -> Concept:
 def _from_columns(header: list[str], row: list[str], language: str) -> Concept:
     cells = dict(zip(header, map(clean_label, row), strict=False))
     return Concept(
-        id=_identifier(_first(cells, _ID_COLUMNS)),
+        id=_identifier(_first(cells, ID_COLUMNS)),
         names={
             tag: cell
             for column, cell in cells.items()
