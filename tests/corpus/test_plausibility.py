@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from labelkin.corpus import Document, read_corpus
-from labelkin.corpus.plausibility import implausible
+from labelkin.corpus.plausibility import are_uris, implausible
 from labelkin.exceptions import WrongKindError
 
 Write = Callable[[str, str | bytes], Path]
@@ -147,3 +148,12 @@ def test_real_corpora(name: str, shared_data: Path) -> None:
 def test_real_files_that_are_none(name: str, shared_data: Path) -> None:
     with pytest.raises(WrongKindError):
         read_corpus(shared_data / name).check()
+
+
+@pytest.mark.parametrize(
+    "text", ["<" * 50_000, "<a " * 20_000, "a:" * 30_000, "http://" * 10_000 + " x", "<>" * 30_000]
+)
+def test_a_hostile_text_takes_no_time(text: str) -> None:
+    started = time.process_time()
+    are_uris(text)
+    assert time.process_time() - started < 1
