@@ -18,6 +18,7 @@ import os
 import signal
 import sys
 import threading
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -116,6 +117,7 @@ def _errors_as_lines() -> Iterator[None]:
             code = _reported(error)
             if code is None:
                 raise
+            _close_what_was_open(error)
             raise typer.Exit(code) from error
         except SystemExit as error:
             # Rich exits like this when it prints help to a closed pipe.
@@ -125,6 +127,14 @@ def _errors_as_lines() -> Iterator[None]:
     except BrokenPipeError as error:
         _discard_output()
         raise typer.Exit(CLOSED_PIPE) from error
+
+
+def _close_what_was_open(error: BaseException) -> None:
+    """Free what the frames of an error hold: readers that were not finished close their files."""
+    seen: BaseException | None = error
+    while seen is not None:
+        traceback.clear_frames(seen.__traceback__)
+        seen = seen.__cause__ or seen.__context__
 
 
 def _reported(error: BaseException) -> int | None:
