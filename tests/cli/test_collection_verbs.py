@@ -116,3 +116,16 @@ def test_every_record_is_accounted_for(run: Run, collection: Path) -> None:
     outcomes = ("added", "replaced", "unchanged", "duplicates", "skipped")
     assert [counts[outcome] for outcome in outcomes] == [1, 1, 1, 1, 1]
     assert counts["read"] == 5
+
+
+def test_info_leaves_out_empty_rows(run: Run, collection: Path) -> None:
+    shown = run("info", collection).stdout
+    assert "Documents" in shown
+    assert "used as labels" in shown
+    assert not [line for line in shown.splitlines() if line.split()[-1] == "0"]
+    assert "in at least" not in shown
+    assert run("init", "empty").exit_code == 0
+    shown = run("info", "empty").stdout
+    assert "used as labels" not in shown
+    assert "Labels per document" not in shown
+    assert "Languages" not in shown
