@@ -7,13 +7,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from labelkin import Document, Indexer, Settings, Vocabulary
 from labelkin.demo import demo_concepts, demo_documents
-from labelkin.exceptions import CollectionBusyError
+from labelkin.exceptions import CollectionBehindError, CollectionBusyError
 from labelkin.store.config import CONFIG_NAME, update_config
 from labelkin.store.locks import FileLock, beside
 
@@ -180,3 +181,37 @@ def test_a_long_add_holds_no_old_state(path: Path, monkeypatch) -> None:
         )
         assert held[-1] is False
         assert nearest(indexer) is None
+
+
+def test_a_thread_can_require_the_write_of_another(indexer: Indexer) -> None:
+    assert nearest(indexer) is None
+    with ThreadPoolExecutor(1) as pool:
+        written = pool.submit(
+            lambda: (indexer.add([NEW]), indexer.collection.generation().number)[1]
+        ).result()
+    indexer.require(written)
+    assert nearest(indexer) == "new"
+    assert indexer.answer([QUERY]).generation >= written
+
+
+def test_a_required_write_is_seen_while_the_follower_is_asleep(path: Path, monkeypatch) -> None:
+    from labelkin import runtime
+
+    monkeypatch.setattr(runtime, "_POLL_SECONDS", 60.0)
+    with Indexer.open(path, follow=True) as indexer:
+        assert nearest(indexer) is None
+        in_another_process(path, "i.add([Document('new', 'Zeppelin hangars', labels=('LK0005',))])")
+        assert nearest(indexer) is None
+        indexer.require(indexer.collection.generation().number)
+        assert nearest(indexer) == "new"
+        # What is required is never taken back.
+        indexer.require(1)
+        assert nearest(indexer) == "new"
+
+
+def test_a_generation_that_was_never_reached(indexer: Indexer) -> None:
+    reached = indexer.collection.generation().number
+    with pytest.raises(CollectionBehindError, match=f"at generation {reached}, not at 999"):
+        indexer.require(999)
+    # The refused requirement does not hold up the next calls.
+    assert indexer.answer([QUERY]).generation == reached

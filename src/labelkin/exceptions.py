@@ -14,7 +14,8 @@
     │   ├── CollectionTooNewError
     │   ├── CollectionReadOnlyError
     │   ├── CollectionFullError     no space left on the disk
-    │   └── CollectionBusyError     another process is writing
+    │   ├── CollectionBusyError     another process is writing
+    │   └── CollectionBehindError   it has not reached a generation that a caller requires
     ├── ModelError              a trained model that cannot be used
     │   ├── ModelNotFoundError      nothing has been trained yet
     │   ├── ModelDamagedError
@@ -97,6 +98,10 @@ class CollectionFullError(CollectionError):
 
 class CollectionBusyError(CollectionError):
     """Another process holds the writer lock."""
+
+
+class CollectionBehindError(CollectionError):
+    """The collection has not reached a generation that a caller requires."""
 
 
 class ModelError(LabelkinError):

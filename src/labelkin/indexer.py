@@ -175,6 +175,10 @@ class Indexer(Closing):
         """The current state, unaffected by later writes."""
         return self.runtime.views(needs_index=False).snapshot
 
+    def require(self, generation: int) -> None:
+        """Let this thread's next calls see at least this generation, say of another's write."""
+        self.runtime.require(generation)
+
     def add(
         self,
         documents: Iterable[Document | Deletion],

@@ -21,7 +21,12 @@ from typing import TypeVar
 from weakref import WeakSet
 
 from labelkin.closing import Closing
-from labelkin.exceptions import CollectionBusyError, CollectionError, LabelkinError
+from labelkin.exceptions import (
+    CollectionBehindError,
+    CollectionBusyError,
+    CollectionError,
+    LabelkinError,
+)
 from labelkin.neighbours.indexes import Indexes, representation_name
 from labelkin.store.collection import Collection
 from labelkin.store.database import LONG_LOG
@@ -81,6 +86,22 @@ class Runtime(Closing):
         if not self._is_closing:
             self._threads.written = self.collection.generation().number
             self._wake.set()
+
+    def require(self, generation: int) -> None:
+        """Let the calling thread's next calls see at least this generation.
+
+        For a write that another thread or process made for the same client.
+        """
+        current = self._current
+        if current is None or current.snapshot.generation().number < generation:
+            reached = self.collection.generation().number
+            if reached < generation:
+                raise CollectionBehindError(
+                    f"{self.collection.path}: at generation {reached}, not at {generation} or "
+                    "later; was it restored from a backup, or is it another collection?"
+                )
+            self._wake.set()
+        self._threads.written = max(getattr(self._threads, "written", 0), generation)
 
     def forget(self) -> None:
         """Drop the current state, unless a background thread follows the changes anyway.
