@@ -9,7 +9,7 @@ from labelkin._version import __version__
 
 if TYPE_CHECKING:
     from labelkin.autoencoder.training_settings import TrainingSettings
-    from labelkin.corpus import Document, read_corpus
+    from labelkin.corpus import Correction, Document, read_corpus
     from labelkin.exceptions import LabelkinError
     from labelkin.indexer import Answer, Indexer
     from labelkin.neighbours import Neighbours
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Answer",
     "Concept",
+    "Correction",
     "Document",
     "Indexer",
     "LabelkinError",
@@ -55,6 +56,7 @@ __all__ = [
 _HOMES = {
     "Answer": "labelkin.indexer",
     "Concept": "labelkin.vocab",
+    "Correction": "labelkin.corpus",
     "Document": "labelkin.corpus",
     "Indexer": "labelkin.indexer",
     "LabelkinError": "labelkin.exceptions",

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelkin.closing import Closing
-from labelkin.corpus.document import Deletion, Document
+from labelkin.corpus.document import CorpusItem, Correction, Document
 from labelkin.corpus.language import normalise_language
 from labelkin.exceptions import ConfigError, InputError, VocabularyError
 from labelkin.layout import is_collection
@@ -73,6 +73,12 @@ def _listed(documents: Iterable[Document]) -> list[Document]:
                 f"{shortened(repr(one))} is not a Document; a text is one as Document('', TEXT)"
             )
     return listed
+
+
+def _as_correction(item: Correction) -> Correction:
+    if not isinstance(item, Correction):
+        raise InputError(f"{shortened(repr(item))} is not a Correction")
+    return item
 
 
 class Indexer(Closing):
@@ -181,13 +187,14 @@ class Indexer(Closing):
 
     def add(
         self,
-        documents: Iterable[Document | Deletion],
+        documents: Iterable[CorpusItem],
         *,
         keep_unknown: bool | None = None,
         progress: Progress | None = None,
     ) -> AddReport:
         """Store documents, for example a corpus from `read_corpus`; known ids are replaced.
 
+        Corrections and deletions among them apply to what precedes them.
         `progress` is called after each stored batch with the report so far.
         """
 
@@ -203,6 +210,12 @@ class Indexer(Closing):
             )
         finally:
             self.runtime.wrote()
+
+    def correct(
+        self, corrections: Iterable[Correction], *, keep_unknown: bool | None = None
+    ) -> AddReport:
+        """Replace the headings of stored documents; their texts stay."""
+        return self.add(map(_as_correction, corrections), keep_unknown=keep_unknown)
 
     def remove(self, identifiers: Iterable[str]) -> RemoveReport:
         """Remove documents by their ids; a string is one id."""

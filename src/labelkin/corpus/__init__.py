@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from labelkin.corpus.corpus import Corpus, read_corpus
-from labelkin.corpus.document import Deletion, Document
+from labelkin.corpus.document import Correction, Deletion, Document
 from labelkin.corpus.formats import FORMATS
 from labelkin.corpus.report import ReadReport
 from labelkin.corpus.writers import WRITERS, write_corpus
@@ -12,6 +12,7 @@ __all__ = [
     "FORMATS",
     "WRITERS",
     "Corpus",
+    "Correction",
     "Deletion",
     "Document",
     "ReadReport",

@@ -1,4 +1,4 @@
-"""The items of a corpus: documents, and deletions of documents."""
+"""The items of a corpus: documents, and corrections and deletions of documents."""
 
 from __future__ import annotations
 
@@ -40,12 +40,7 @@ class Document:
                 raise InputError(
                     f"document {self.id!r}: {name} is {value!r}, which is not a string"
                 )
-        for name in ("labels", "major_labels"):
-            value = getattr(self, name)
-            if isinstance(value, str) or value is None:
-                raise InputError(
-                    f"document {self.id!r}: {name} is {value!r}; give a tuple of strings"
-                )
+        _check_labels(self)
         if not isinstance(self.fields, Mapping):
             raise InputError(
                 f"document {self.id!r}: fields is {self.fields!r}; give names and texts"
@@ -74,3 +69,39 @@ class Deletion:
     """A source's notice that a document is withdrawn (PubMed's `DeleteCitation`)."""
 
     id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """New headings for a stored document, whose text stays; the fields are those of `Document`."""
+
+    id: str
+    labels: tuple[str, ...] = ()
+    label_names: Mapping[str, str] = field(default_factory=dict)
+    major_labels: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse values that would be taken for something else, such as letters for labels."""
+        if not isinstance(self.id, str):
+            raise InputError(f"correction {self.id!r}: the id is not a string")
+        _check_labels(self)
+
+    def applied_to(self, document: Document) -> Document:
+        """The document with these headings."""
+        return replace(
+            document,
+            labels=self.labels,
+            label_names=self.label_names,
+            major_labels=self.major_labels,
+        )
+
+
+CorpusItem = Document | Correction | Deletion
+
+
+def _check_labels(item: Document | Correction) -> None:
+    for name in ("labels", "major_labels"):
+        value = getattr(item, name)
+        if isinstance(value, str) or value is None:
+            kind = type(item).__name__.lower()
+            raise InputError(f"{kind} {item.id!r}: {name} is {value!r}; give a tuple of strings")

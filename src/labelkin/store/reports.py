@@ -14,6 +14,8 @@ class AddReport:
 
     Each document is one of added, replaced, unchanged or duplicate: one that a
     later record of the same `add` replaced. `duplicate_ids` are some of these.
+    Each correction is one of corrected, unchanged, duplicate or missing: one of
+    a document that is not stored, with some of their ids in `missing_ids`.
     """
 
     added: int = 0
@@ -21,6 +23,9 @@ class AddReport:
     unchanged: int = 0
     duplicates: int = 0
     duplicate_ids: list[str] = field(default_factory=list)
+    corrected: int = 0
+    missing: int = 0
+    missing_ids: list[str] = field(default_factory=list)
     removed: int = 0
     without_labels: int = 0
     cut: list[str] = field(default_factory=list)
@@ -32,8 +37,8 @@ class AddReport:
 
     @property
     def documents(self) -> int:
-        """All documents that were given, duplicates included."""
-        return self.added + self.replaced + self.unchanged + self.duplicates
+        """All documents that were given or corrected, duplicates included."""
+        return self.added + self.replaced + self.unchanged + self.duplicates + self.corrected
 
     def add_duplicate(self, identifier: str) -> None:
         """Count a document that another with the same id replaces."""
@@ -41,20 +46,32 @@ class AddReport:
         if len(self.duplicate_ids) < _LISTED and identifier not in self.duplicate_ids:
             self.duplicate_ids.append(identifier)
 
+    def add_missing(self, identifier: str) -> None:
+        """Count a correction of a document that is not stored."""
+        self.missing += 1
+        if len(self.missing_ids) < _LISTED and identifier not in self.missing_ids:
+            self.missing_ids.append(identifier)
+
     def merge(self, batch: AddReport) -> None:
         """Add the counts of one committed batch."""
         self.added += batch.added
         self.replaced += batch.replaced
         self.unchanged += batch.unchanged
         self.duplicates += batch.duplicates
-        listed = dict.fromkeys((*self.duplicate_ids, *batch.duplicate_ids))
-        self.duplicate_ids = list(listed)[:_LISTED]
+        self.duplicate_ids = _first(self.duplicate_ids, batch.duplicate_ids)
+        self.corrected += batch.corrected
+        self.missing += batch.missing
+        self.missing_ids = _first(self.missing_ids, batch.missing_ids)
         self.removed += batch.removed
         self.without_labels += batch.without_labels
         self.labels_resolved += batch.labels_resolved
         self.new_concepts += batch.new_concepts
         self.unresolved.update(batch.unresolved)
         self.ambiguous.update(batch.ambiguous)
+
+
+def _first(ids: list[str], more: list[str]) -> list[str]:
+    return list(dict.fromkeys((*ids, *more)))[:_LISTED]
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,8 @@ from labelkin.store.label_sets import COLUMN_TYPE
 from labelkin.vocab.concept import Concept
 from labelkin.vocab.vocabulary import Vocabulary
 
-DOCUMENT_COLUMNS = "id, title, body, fields, language, metadata, labels, unresolved, heading_order"
+LABEL_COLUMNS = "labels, unresolved, heading_order"
+DOCUMENT_COLUMNS = f"id, title, body, fields, language, metadata, {LABEL_COLUMNS}"
 # The indexes of labels in their own order.
 _PLACE_TYPE = np.dtype("<i4")
 # Characters of the text that stand in for a missing title.
@@ -81,19 +82,32 @@ class ResolvedLabels:
 
 def document_values(document: Document, labels: ResolvedLabels) -> Values:
     """The values of DOCUMENT_COLUMNS, their checksum, and the checksum of the text."""
-    columns = labels.columns
-    values: Values = (
+    values = (
         document.id,
         storable(document.title),
         storable(document.body),
         _dump(document.fields, document.id),
         document.language,
         _dump(document.metadata, document.id),
-        np.array(columns, dtype=COLUMN_TYPE).tobytes(),
-        _dump(labels.unresolved, document.id),
+        *_label_values(labels, document.id),
     )
-    values = (*values, labels.places(columns))
     return (*values, document_checksum(values), text_checksum(document.text))
+
+
+def corrected_values(values: Values, labels: ResolvedLabels) -> Values:
+    """What other labels change of DOCUMENT_COLUMNS (LABEL_COLUMNS), and the checksum of all."""
+    identifier, *_ = values
+    changed = _label_values(labels, identifier)
+    return (*changed, document_checksum((*values[: -len(changed)], *changed)))
+
+
+def _label_values(labels: ResolvedLabels, identifier: str) -> Values:
+    columns = labels.columns
+    return (
+        np.array(columns, dtype=COLUMN_TYPE).tobytes(),
+        _dump(labels.unresolved, identifier),
+        labels.places(columns),
+    )
 
 
 def document_checksum(values: Values) -> bytes:

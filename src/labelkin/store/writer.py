@@ -1,4 +1,4 @@
-"""Adding and removing documents, one transaction per batch."""
+"""Adding, correcting and removing documents, one transaction per batch."""
 
 from __future__ import annotations
 
@@ -8,16 +8,24 @@ import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from typing import TypeVar
 
-from labelkin.corpus.document import Deletion, Document
+from labelkin.corpus.document import CorpusItem, Correction, Deletion, Document
 from labelkin.corpus.language import clear_language, usual_languages
-from labelkin.corpus.text import is_valid_id
 from labelkin.exceptions import InputError
+from labelkin.store.changes import Change, changes_by_id
 from labelkin.store.collection import Collection
 from labelkin.store.reader import Generation
 from labelkin.store.reports import AddReport, RemoveReport
-from labelkin.store.rows import ResolvedLabels, Values, concept_to_json, document_values
+from labelkin.store.rows import (
+    DOCUMENT_COLUMNS,
+    ResolvedLabels,
+    Values,
+    concept_to_json,
+    corrected_values,
+    document_values,
+)
 from labelkin.vocab.concept import Concept
 from labelkin.vocab.names import Match, Resolution
 from labelkin.vocab.vocabulary import Vocabulary
@@ -35,13 +43,14 @@ Item = TypeVar("Item")
 
 def add_documents(
     collection: Collection,
-    items: Iterable[Document | Deletion],
+    items: Iterable[CorpusItem],
     *,
     keep_unknown: bool | None = None,
     progress: Progress | None = None,
 ) -> AddReport:
     """Store `items` in order, one transaction per batch; known ids are replaced.
 
+    A correction replaces the labels of the document that precedes it or is stored.
     Unchanged documents are skipped, so repeating an interrupted `add` only
     stores what is missing. `keep_unknown` turns labels that the vocabulary
     lacks into new concepts (default: as configured).
@@ -70,8 +79,8 @@ def add_documents(
 
 
 def _cut(
-    items: Iterable[Document | Deletion], max_characters: int, report: AddReport
-) -> Iterator[Document | Deletion]:
+    items: Iterable[CorpusItem], max_characters: int, report: AddReport
+) -> Iterator[CorpusItem]:
     """The same items, one at a time, with no text longer than allowed."""
     for item in items:
         if isinstance(item, Document):
@@ -79,7 +88,7 @@ def _cut(
             if document is not item:
                 report.cut.append(item.id)
             yield document
-        elif isinstance(item, Deletion):
+        elif isinstance(item, Correction | Deletion):
             yield item
         else:
             raise InputError(f"{shortened(repr(item))} is not a Document; nothing of it is stored")
@@ -147,6 +156,14 @@ class _WriterVocabulary:
         return self._vocabulary.resolve(label, name, language, guess=guess)
 
 
+@dataclass(frozen=True, slots=True)
+class _Corrected:
+    """A stored document whose labels change: its row, and its `corrected_values`."""
+
+    row: int
+    values: Values
+
+
 class _Batch:
     """One transaction's worth of changes.
 
@@ -167,49 +184,51 @@ class _Batch:
         self._report = AddReport()
         self._new_concepts: list[tuple[int, Concept]] = []
 
-    def store(
-        self, items: Iterable[Document | Deletion], removed: set[str] | None = None
-    ) -> AddReport:
+    def store(self, items: Iterable[CorpusItem], removed: set[str] | None = None) -> AddReport:
         """Write the batch; `removed` collects the ids of documents that were removed."""
-        latest: dict[str, Document | Deletion] = {}
-        for item in items:
-            if not is_valid_id(item.id):
-                if isinstance(item, Document):
-                    raise InputError(_invalid_id(item))
-                continue
-            # The last record with an id counts; the earlier one keeps no place in the order.
-            if isinstance(latest.pop(item.id, None), Document):
-                self._report.add_duplicate(item.id)
-            latest[item.id] = item
+        changes = changes_by_id(items, self._report)
         with self._collection.database.transaction() as connection:
             before = self._collection.generation()
-            if any(isinstance(item, Document) for item in latest.values()):
+            if any(not isinstance(change.item, Deletion) for change in changes.values()):
                 self._vocabulary.at(before)
-            stored = _stored(connection, latest)
+            stored = _stored(connection, changes)
             expected = self._vocabulary.expected_languages(
                 [
-                    item
-                    for identifier, item in latest.items()
-                    if identifier not in stored and isinstance(item, Document)
+                    change.item
+                    for identifier, change in changes.items()
+                    if identifier not in stored and isinstance(change.item, Document)
                 ]
             )
-            added: list[Values] = []
+            added: list[Values | _Corrected] = []
             dropped: list[int] = []
-            for identifier, item in latest.items():
+            for identifier, change in changes.items():
                 row, checksum, language = stored.get(identifier, (None, None, None))
+                item = change.item
+                self._count_superseded(change, is_stored=row is not None)
                 if isinstance(item, Document):
                     # A stored document keeps its language unless its text is clearly in another.
                     values = self._values(item, (language,) if language else expected)
+                    is_changed = checksum != values[_CHECKSUM]
                     if row is not None and row >= self._first_row:
                         self._report.add_duplicate(identifier)
-                    elif checksum == values[_CHECKSUM]:
+                    elif not is_changed:
                         self._report.unchanged += 1
                     else:
                         self._report.added += row is None
                         self._report.replaced += row is not None
-                    if checksum == values[_CHECKSUM]:
+                    self._count_corrections(change, is_changed)
+                    if not is_changed:
                         continue
                     added.append(values)
+                elif isinstance(item, Correction):
+                    if row is None:
+                        continue
+                    corrected = _Corrected(row, self._corrected(connection, row, item, language))
+                    is_changed = corrected.values[-1] != checksum
+                    self._count_corrections(change, is_changed)
+                    if not is_changed:
+                        continue
+                    added.append(corrected)
                 elif row is not None:
                     self._report.removed += 1
                     if removed is not None:
@@ -220,16 +239,40 @@ class _Batch:
                 self._write(connection, before, added, dropped)
         return self._report
 
+    def _count_superseded(self, change: Change, *, is_stored: bool) -> None:
+        """Count the corrections that have no effect."""
+        for _ in range(change.superseded):
+            if is_stored:
+                self._report.add_duplicate(change.item.id)
+            else:
+                self._report.add_missing(change.item.id)
+        if isinstance(change.item, Correction) and not is_stored:
+            for _ in range(change.corrections):
+                self._report.add_missing(change.item.id)
+
+    def _count_corrections(self, change: Change, is_changed: bool) -> None:
+        if is_changed:
+            self._report.corrected += change.corrections
+        else:
+            self._report.unchanged += change.corrections
+
     def _write(
         self,
         connection: sqlite3.Connection,
         before: Generation,
-        added: list[Values],
+        added: list[Values | _Corrected],
         dropped: list[int],
     ) -> None:
         number = before.number + 1
+        rows = list(enumerate(added, start=before.next_row))
         connection.executemany(
             "INSERT INTO tombstones VALUES (?, ?)", ((row, number) for row in dropped)
+        )
+        # A corrected document takes its text along to its new row.
+        connection.executemany(
+            "UPDATE documents SET row = ?, labels = ?, unresolved = ?, heading_order = ?, "
+            "digest = ? WHERE row = ?",
+            ((row, *one.values, one.row) for row, one in rows if isinstance(one, _Corrected)),
         )
         connection.executemany("DELETE FROM documents WHERE row = ?", ((row,) for row in dropped))
         connection.executemany(
@@ -243,7 +286,7 @@ class _Batch:
             "INSERT INTO documents (row, id, title, body, fields, language, metadata, labels, "
             "unresolved, heading_order, digest, text_checksum) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            ((row, *values) for row, values in enumerate(added, start=before.next_row)),
+            ((row, *values) for row, values in rows if not isinstance(values, _Corrected)),
         )
         connection.execute(
             "INSERT INTO changes VALUES (?, ?, ?, ?, datetime('now'))",
@@ -258,23 +301,27 @@ class _Batch:
 
     def _values(self, document: Document, expected: Sequence[str]) -> Values:
         document = self._collection.in_its_language(document, expected)
-        labels = self._resolve(document)
-        resolved = len(labels.order) - len(labels.unresolved)
-        self._report.labels_resolved += resolved
-        self._report.without_labels += resolved == 0
-        return document_values(document, labels)
+        return document_values(document, self._resolve(document, document.language))
 
-    def _resolve(self, document: Document) -> ResolvedLabels:
+    def _corrected(
+        self, connection: sqlite3.Connection, row: int, item: Correction, language: str | None
+    ) -> Values:
+        (stored,) = connection.execute(
+            f"SELECT {DOCUMENT_COLUMNS} FROM documents WHERE row = ?", (row,)
+        )
+        return corrected_values(stored, self._resolve(item, language))
+
+    def _resolve(self, item: Document | Correction, language: str | None) -> ResolvedLabels:
         labels = ResolvedLabels()
-        major = set(document.major_labels)
-        for label in document.labels:
-            name = document.label_names.get(label, "")
+        major = set(item.major_labels)
+        for label in item.labels:
+            name = item.label_names.get(label, "")
             # An unknown label that is kept must not resolve to a homonym or a similar name.
             guess = not self._keep_unknown
-            resolution = self._vocabulary.resolve(label, name, document.language or "", guess=guess)
+            resolution = self._vocabulary.resolve(label, name, language or "", guess=guess)
             column = resolution.column
             if column is None and self._keep_unknown and resolution.match is Match.UNKNOWN:
-                concept = _ad_hoc_concept(label, name, document.language)
+                concept = _ad_hoc_concept(label, name, language)
                 column = self._vocabulary.add(concept)
                 self._new_concepts.append((column, concept))
             if column is not None:
@@ -284,13 +331,10 @@ class _Batch:
             ambiguous = resolution.match is Match.AMBIGUOUS
             shown = f"{name} ({label})" if name else label
             (self._report.ambiguous if ambiguous else self._report.unresolved)[shown] += 1
+        resolved = len(labels.order) - len(labels.unresolved)
+        self._report.labels_resolved += resolved
+        self._report.without_labels += resolved == 0
         return labels
-
-
-def _invalid_id(document: Document) -> str:
-    if not document.id.strip():
-        return "a document without an id cannot be stored"
-    return f"the id {document.id!r} has a line break, tab or other control character"
 
 
 def _ad_hoc_concept(label: str, name: str, language: str | None) -> Concept:

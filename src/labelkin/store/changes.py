@@ -1,0 +1,68 @@
+"""What the items of one batch come to: one change for each id."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from labelkin.corpus.document import CorpusItem, Correction, Deletion, Document
+from labelkin.corpus.text import is_valid_id
+from labelkin.exceptions import InputError
+from labelkin.store.reports import AddReport
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What happens to the document with one id.
+
+    `corrections` counts those that `item` includes. `superseded` counts earlier
+    ones of the stored document, which a later document or deletion replaces.
+    """
+
+    item: CorpusItem
+    corrections: int = 0
+    superseded: int = 0
+
+    def then(self, item: CorpusItem, report: AddReport) -> Change:
+        """This change and a later item with the same id."""
+        if isinstance(item, Correction):
+            if isinstance(self.item, Deletion):
+                report.add_missing(item.id)
+                return self
+            corrected = item.applied_to(self.item) if isinstance(self.item, Document) else item
+            return replace(self, item=corrected, corrections=self.corrections + 1)
+        if isinstance(self.item, Correction):
+            return Change(item, superseded=self.superseded + self.corrections)
+        if isinstance(self.item, Document):
+            for _ in range(1 + self.corrections):
+                report.add_duplicate(item.id)
+        return Change(item, superseded=self.superseded)
+
+
+def changes_by_id(items: Iterable[CorpusItem], report: AddReport) -> dict[str, Change]:
+    """The change of each id. The last record of an id counts, and it gives the id its place.
+
+    A correction applies to the document that precedes it. Duplicates, and
+    corrections without a document, are counted in `report`.
+    """
+    changes: dict[str, Change] = {}
+    for item in items:
+        if not is_valid_id(item.id):
+            if isinstance(item, Document):
+                raise InputError(_invalid_id(item))
+            if isinstance(item, Correction):
+                report.add_missing(item.id)
+            continue
+        earlier = changes.pop(item.id, None)
+        changes[item.id] = (
+            Change(item, corrections=int(isinstance(item, Correction)))
+            if earlier is None
+            else earlier.then(item, report)
+        )
+    return changes
+
+
+def _invalid_id(document: Document) -> str:
+    if not document.id.strip():
+        return "a document without an id cannot be stored"
+    return f"the id {document.id!r} has a line break, tab or other control character"
