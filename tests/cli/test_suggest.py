@@ -89,6 +89,7 @@ def test_headings_that_the_text_names(run: Run, empty: str) -> None:
         "nested": False,
         "before": "",
         "after": "",
+        "spans": [[0, 13]],
     }
     assert first["evidence"]["carriers"] == []
 

@@ -9,8 +9,11 @@ from labelkin import Document, Indexer
 from labelkin.scoring import mention_search as module
 from labelkin.scoring import name_cache
 from labelkin.scoring.mention_search import MentionSearch
+from labelkin.scoring.mentions import parts_of
 from labelkin.scoring.name_cache import name_tables
 from labelkin.scoring.name_table import NameTable
+from labelkin.scoring.settings import Settings
+from labelkin.store.config import update_config
 from labelkin.vocab import Concept, Vocabulary
 
 
@@ -178,3 +181,60 @@ def test_the_sentence_is_that_of_the_first_time_outside_longer_names(tmp_path: P
         outside, inside = namings[0]
         assert (outside.before, outside.words, outside.count) == ("Our ", "bread", 2)
         assert (inside.before, inside.words, inside.nested) == ("Rye ", "bread", True)
+
+
+def test_spans_are_offsets_into_the_text_that_was_given(tmp_path: Path) -> None:
+    concepts = [
+        Concept("r", {"en": "Rye bread"}),
+        Concept("b", {"en": "Bread"}),
+        Concept("c", {"en": "Café"}),
+    ]
+    document = Document(
+        "",
+        "ﬁne rye  bread",
+        "Bread, cafe\u0301s.\u00a0… A ＲＹＥ bread; bread",
+        fields={"toc": "The Café", "notes": "bread"},
+        language="en",
+    )
+    with Indexer.create(tmp_path / "c", Vocabulary(concepts), language="en") as indexer:
+        settings = Settings(method="lexical").changed(limit=9)
+        (suggestions,) = indexer.suggest([document], settings=settings)
+    title, rest = parts_of(document)
+    shown = {
+        (one.concept.id, naming.place, naming.nested): [rest[a:b] for a, b in naming.spans]
+        if naming.place == "body"
+        else [title[a:b] for a, b in naming.spans]
+        for one in suggestions
+        for naming in one.named
+    }
+    assert shown["r", "title", False] == ["rye  bread"]
+    assert shown["b", "title", True] == ["bread"]
+    assert shown["r", "body", False] == ["ＲＹＥ bread"]
+    assert shown["b", "body", False] == ["Bread", "bread", "bread"]
+    assert shown["b", "body", True] == ["bread"]
+    cafes = next(one for one in suggestions if one.concept.id == "c").named
+    assert {rest[a:b] for one in cafes for a, b in one.spans} == {"Café", "cafe\u0301s"}
+    for one in suggestions:
+        for naming in one.named:
+            assert naming.count == len(naming.spans)
+            assert list(naming.spans) == sorted(naming.spans)
+
+
+def test_spans_in_a_text_that_is_cut(tmp_path: Path, vocabulary: Vocabulary) -> None:
+    """What is cut from the body moves the offsets of the fields after it."""
+    document = Document(
+        "",
+        "Oats",
+        "bread " + "x" * 2000 + " bread",
+        fields={"toc": "ﬁne bread " + "y" * 1500, "notes": "bread"},
+        language="en",
+    )
+    with Indexer.create(tmp_path / "c", vocabulary, language="en") as indexer:
+        update_config(tmp_path / "c" / "labelkin.toml", {"documents": {"max_characters": 1000}})
+        (suggestions,) = indexer.suggest([document], settings=Settings(method="lexical"))
+    _, rest = parts_of(document)
+    (spans,) = [
+        naming.spans for one in suggestions for naming in one.named if naming.words == "bread"
+    ]
+    assert spans == ((0, 5), (2017, 2022), (len(rest) - 5, len(rest)))
+    assert {rest[begin:end] for begin, end in spans} == {"bread"}

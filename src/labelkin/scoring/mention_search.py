@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Literal
 
 from labelkin.corpus.document import Document
 from labelkin.memo import Memo
 from labelkin.represent.folding import plain, word_spans
+from labelkin.represent.offsets import Offsets
 from labelkin.scoring.mentions import Integers, Matches, MentionFinder, Mentions, parts_of
 from labelkin.scoring.name_cache import name_tables
 from labelkin.scoring.name_table import NameTable
@@ -25,6 +26,9 @@ _AROUND = 200
 _SPACES = re.compile(r"\s+")
 # After fewer than three letters, a full stop more likely ends an abbreviation.
 _SENTENCE_END = re.compile(r"(?<=\w\w\w)[.!?](?=\s)|[。！？\n]")
+
+# Words, whether they are in the title, and whether within a longer name.
+_Key = tuple[str, bool, bool]
 
 
 class MentionSearch:
@@ -97,22 +101,25 @@ class TextMatches:
         ]
         return Mentions.joined(parts) if parts else self._empty.find([])
 
-    def namings(self, place: int) -> dict[int, tuple[Naming, ...]]:
+    def namings(self, place: int, given: Document | None = None) -> dict[int, tuple[Naming, ...]]:
         """The words by which one document names each concept, the strongest first.
 
-        Title before body, outside longer names before inside, then the more frequent.
+        Title before body, outside longer names before inside, then the more
+        frequent. If the document was cut, `given` is the whole one, for offsets.
         """
         for part in self._parts:
             if place < len(part.documents):
-                return _namings(part.documents[place], part.matches.of(place))
+                return _namings(part.documents[place], part.matches.of(place), given)
             place -= len(part.documents)
         raise IndexError(place)
 
 
-def _namings(document: Document, matches: Matches) -> dict[int, tuple[Naming, ...]]:
-    words = _Words(document)
-    by_column: dict[int, Counter[tuple[str, bool, bool]]] = {}
-    first: dict[tuple[str, bool, bool], tuple[str, str, str]] = {}
+def _namings(
+    document: Document, matches: Matches, given: Document | None
+) -> dict[int, tuple[Naming, ...]]:
+    words = _Words(document, given or document)
+    by_column: dict[int, dict[_Key, set[tuple[int, int]]]] = {}
+    first: dict[_Key, tuple[str, str, str]] = {}
     for column, begin, end, in_title, nested in zip(
         matches.columns.tolist(),
         matches.begins.tolist(),
@@ -124,34 +131,65 @@ def _namings(document: Document, matches: Matches) -> dict[int, tuple[Naming, ..
         key = (words.between(begin, end).casefold(), in_title, nested)
         if key not in first:
             first[key] = words.in_sentence(begin, end)
-        by_column.setdefault(column, Counter())[key] += 1
+        by_column.setdefault(column, {}).setdefault(key, set()).add(words.span(begin, end))
     return {
         column: tuple(
-            _naming(first[key], key, count)
-            for key, count in sorted(
-                counts.items(), key=lambda item: (item[0][2], not item[0][1], -item[1])
+            _naming(first[key], key, words.given_spans(spans, in_title=key[1]))
+            for key, spans in sorted(
+                by_key.items(), key=lambda item: (item[0][2], not item[0][1], -len(item[1]))
             )
         )
-        for column, counts in by_column.items()
+        for column, by_key in by_column.items()
     }
 
 
-def _naming(in_sentence: tuple[str, str, str], key: tuple[str, bool, bool], count: int) -> Naming:
+def _naming(
+    in_sentence: tuple[str, str, str], key: _Key, spans: tuple[tuple[int, int], ...]
+) -> Naming:
     before, words, after = in_sentence
     _, in_title, nested = key
-    return Naming(words, "title" if in_title else "body", count, nested, before, after)
+    place: Literal["title", "body"] = "title" if in_title else "body"
+    return Naming(words, place, len(spans), nested, before, after, spans)
 
 
 class _Words:
-    """The words of a document by their places, as `Matches` counts them."""
+    """The words of a document by their places, as `Matches` counts them.
 
-    def __init__(self, document: Document) -> None:
+    `given` is the document before it was cut.
+    """
+
+    def __init__(self, document: Document, given: Document) -> None:
         self._spans: list[tuple[str, int, int]] = []
-        for part in parts_of(document):
+        self._parts = parts_of(document)
+        self._offsets = Memo()
+        self._shifts = _shifts(document, given)
+        for part in self._parts:
             text = plain(part)
             # Between the parts is a place that holds no word.
             spans = [*word_spans(text), (len(text), len(text))]
             self._spans += [(text, begin, end) for begin, end in spans]
+
+    def span(self, begin: int, end: int) -> tuple[int, int]:
+        """The characters from one word up to another, exclusive, in the plain text."""
+        return self._spans[begin][1], self._spans[end - 1][2]
+
+    def given_spans(
+        self, spans: Iterable[tuple[int, int]], *, in_title: bool
+    ) -> tuple[tuple[int, int], ...]:
+        """The same in the text as it was given, in order."""
+        part = self._parts[not in_title]
+        if not part.isascii():
+            offsets = self._offsets.get(in_title, lambda: Offsets(part))
+            spans = [offsets.span(begin, end) for begin, end in spans]
+        if self._shifts and not in_title:
+            # A name can go on in the next field, as in the next line.
+            spans = [
+                (begin + self._shift(begin), end + self._shift(end - 1)) for begin, end in spans
+            ]
+        return tuple(sorted(spans))
+
+    def _shift(self, place: int) -> int:
+        return next(shift for start, shift in reversed(self._shifts) if place >= start)
 
     def between(self, begin: int, end: int) -> str:
         """The text from one word up to another, exclusive."""
@@ -167,6 +205,18 @@ class _Words:
         before = text[max((end for end in ends if end <= first), default=start) : first]
         after = text[last : min((end for end in ends if end > last), default=stop)]
         return _one_line(before).lstrip(), self.between(begin, end), _one_line(after).rstrip()
+
+
+def _shifts(document: Document, given: Document) -> list[tuple[int, int]]:
+    """Where body and fields begin, and how many characters were cut before each."""
+    shifts = []
+    place = shift = 0
+    wholes = (given.body, *given.fields.values())
+    for text, whole in zip((document.body, *document.fields.values()), wholes, strict=True):
+        shifts.append((place, shift))
+        place += len(text) + 1
+        shift += len(whole) - len(text)
+    return shifts if shift else []
 
 
 def _one_line(text: str) -> str:

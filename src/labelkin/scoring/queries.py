@@ -113,7 +113,7 @@ class Queries(Texts):
 
     def namings(self, place: int) -> dict[int, tuple[Naming, ...]]:
         """The words by which one document names each concept, the strongest first."""
-        return self._matches().namings(place)
+        return self._matches().namings(place, self.documents[place])
 
     def _matches(self) -> TextMatches:
         return self.once("matches", lambda: MentionSearch.of(self.snapshot).matches(self.prepared))

@@ -36,6 +36,8 @@ class Naming:
 
     Nested words are part of a longer name in the text. `before` and `after` are
     the rest of the sentence in which they come first, as far as it is short.
+    `spans` are begin and end of each occurrence, in order, as offsets into the
+    text as it was given: the title, or body and fields joined by line breaks.
     """
 
     words: str
@@ -44,6 +46,7 @@ class Naming:
     nested: bool = False
     before: str = ""
     after: str = ""
+    spans: tuple[tuple[int, int], ...] = ()
 
     @property
     def reason(self) -> str:
