@@ -23,7 +23,7 @@ def test_show(run: Run, collection: Path) -> None:
 
 def test_search(run: Run, collection: Path) -> None:
     found = json.loads(run("vocab", "search", collection, "loa", "--json").stdout)
-    assert found == [{"id": "D000001", "name": "Bread", "matched": "Loaf"}]
+    assert found == [{"id": "D000001", "name": "Bread", "matched": "Loaf", "language": "en"}]
     assert "Bread, Rye" in run("vocab", "search", collection, "rye").stdout
     for options in ((), ("--json",)):
         missing = run("vocab", "search", collection, "zzz", *options)
@@ -32,6 +32,22 @@ def test_search(run: Run, collection: Path) -> None:
         assert missing.stdout == ("[]\n" if options else "")
     misspelt = run("vocab", "search", collection, "rye braed")
     assert "did you mean 'Rye Bread'?" in misspelt.stderr
+    by_id = run("vocab", "search", collection, "d000002")
+    assert by_id.stdout.split() == ["id", "heading", "matched", "D000002", "Bread,", "Rye"]
+
+
+def test_pages_of_a_search(run: Run, collection: Path) -> None:
+    whole = json.loads(run("vocab", "search", collection, "r", "--json").stdout)
+    assert len(whole) > 1
+    pages = []
+    for offset in range(len(whole)):
+        page = run("vocab", "search", collection, "r", "--json", "--limit", "1", "--offset", offset)
+        pages += json.loads(page.stdout)
+        assert f"Listed {offset + 1} to {offset + 1} of {len(whole)} headings" in page.stderr
+    assert pages == whole
+    beyond = run("vocab", "search", collection, "r", "--offset", 99)
+    assert (beyond.exit_code, beyond.stdout) == (0, "")
+    assert f"Listed none of {len(whole)} headings" in beyond.stderr
 
 
 def test_an_ambiguous_name_lists_its_candidates(run: Run, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from labelkin.cli.console import print_facts, print_json, print_line, print_mess
 from labelkin.cli.exits import FAILED
 from labelkin.cli.languages import heading_language, language_of, names_as_json
 from labelkin.cli.options import CollectionPath, Json, Language, named_path
+from labelkin.wording import counted
 
 if TYPE_CHECKING:
     from labelkin.vocab import Concept, Vocabulary
@@ -91,25 +92,40 @@ def show(
 @app.command()
 def search(
     source: SourcePath,
-    query: Annotated[str, typer.Argument(help="Part of a name or synonym.")],
+    query: Annotated[str, typer.Argument(help="Part of a name or synonym, an id or a notation.")],
     limit: Annotated[int, typer.Option(min=1, help="How many headings to list.")] = 20,
+    offset: Annotated[int, typer.Option(min=0, help="How many headings to leave out.")] = 0,
     language: Language = None,
     json: Json = False,
 ) -> None:
-    """Find headings by part of a name or synonym."""
+    """Find headings by part of a name or synonym, or by an id or notation."""
     if not query.strip():
         raise typer.BadParameter("give a part of a name; `labelkin vocab tree` lists all headings")
     vocabulary, shown_in = _opened(source, language)
-    hits = vocabulary.search(query, limit)
+    page = vocabulary.search_page(query, offset, limit)
+    hits = page.hits
     if json:
-        rows = [{"id": c.id, **names_as_json(c, shown_in), "matched": name} for c, name in hits]
+        rows = [
+            {
+                "id": hit.concept.id,
+                **names_as_json(hit.concept, shown_in),
+                "matched": hit.name,
+                "language": hit.language,
+            }
+            for hit in hits
+        ]
         print_json(rows)
     elif hits:
         rows_text = [
-            (c.id, c.name(shown_in), name if name != c.name(shown_in) else "") for c, name in hits
+            (one.concept.id, name, one.name if one.name not in (name, one.concept.id) else "")
+            for one in hits
+            for name in [one.concept.name(shown_in)]
         ]
         print_table("", [("id", False), ("heading", False), ("matched", False)], rows_text)
-    if not hits:
+    if page.total > len(hits):
+        shown = f"{offset + 1:,} to {offset + len(hits):,}" if hits else "none"
+        print_message(f"Listed {shown} of {counted(page.total, 'heading')}; see --limit, --offset.")
+    if not page.total:
         close = vocabulary.similar_names(query)
         hint = f"did you mean {' or '.join(map(repr, close))}?" if close else "try a shorter part"
         if not len(vocabulary):

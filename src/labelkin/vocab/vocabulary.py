@@ -6,11 +6,15 @@ import difflib
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from labelkin.exceptions import VocabularyError
 from labelkin.vocab.concept import Concept
 from labelkin.vocab.cycles import cycles, cycles_at_top, shortest_cycle
 from labelkin.vocab.names import NameIndex, Resolution, name_key, turned, uri_tail
+
+if TYPE_CHECKING:
+    from labelkin.vocab.name_search import NameSearch, SearchPage
 
 # The cache of resolved labels is cleared when it reaches this many entries.
 _CACHED_RESOLUTIONS = 100_000
@@ -31,6 +35,7 @@ class Vocabulary:
         self._concepts: list[Concept] = []
         self._columns: dict[str, int] = {}
         self._names: NameIndex | None = None
+        self._search: NameSearch | None = None
         self._narrower: dict[str, list[str]] | None = None
         self._resolved: dict[tuple[str, str, str, bool], Resolution] = {}
         for concept in concepts:
@@ -45,6 +50,7 @@ class Vocabulary:
         self._columns[concept.id] = column
         if self._names is not None:
             self._names.add(column, concept)
+        self._search = None
         self._narrower = None
         self._resolved.clear()
         return column
@@ -209,23 +215,21 @@ class Vocabulary:
             for concept in self._concepts
         ]
 
-    def search(self, query: str, limit: int = 20) -> list[tuple[Concept, str]]:
-        """Concepts with a name that contains `query`, each with its best matching name.
+    def search(self, query: str, limit: int = 20, offset: int = 0) -> list[tuple[Concept, str]]:
+        """Concepts with a name that contains `query`, each with its best matching name."""
+        hits = self.search_page(query, offset, limit).hits
+        return [(hit.concept, hit.name) for hit in hits]
 
-        Exact matches come first, then prefixes, then starts of words, then other
-        matches; within each, shorter names come first.
+    def search_page(self, query: str, offset: int = 0, limit: int = 20) -> SearchPage:
+        """Concepts with a name that contains `query`, from the one at `offset` on.
+
+        A concept with exactly this id, notation or end of its URI comes first.
+        Then come exact matches, prefixes, starts of words, other matches, and
+        names that match without accents only; within each, shorter names come
+        first. Names in all languages count. An empty query gives all concepts
+        in the order of their columns.
         """
-        wanted = name_key(query)
-        hits: list[tuple[int, int, int, str]] = []
-        for column, concept in enumerate(self._concepts):
-            best: tuple[int, int, int, str] | None = None
-            for name in _all_names(concept):
-                rank = _match_rank(wanted, name_key(name))
-                if rank is not None and (best is None or (rank, len(name)) < best[:2]):
-                    best = (rank, len(name), column, name)
-            if best is not None:
-                hits.append(best)
-        return [(self._concepts[column], name) for _, _, column, name in sorted(hits)[:limit]]
+        return self._name_search.page(query, offset, limit)
 
     def languages(self) -> list[str]:
         """Languages in which concepts have names, sorted."""
@@ -241,6 +245,15 @@ class Vocabulary:
         for concept in self._concepts:
             checksum.update(concept.id.encode("utf-8") + b"\n")
         return checksum.hexdigest()
+
+    @property
+    def _name_search(self) -> NameSearch:
+        search = self._search
+        if search is None:
+            from labelkin.vocab.name_search import NameSearch
+
+            search = self._search = NameSearch(self._concepts.copy())
+        return search
 
     @property
     def _name_index(self) -> NameIndex:
@@ -265,13 +278,3 @@ def _all_names(concept: Concept) -> Iterator[str]:
     yield from concept.names.values()
     for names in concept.synonyms.values():
         yield from names
-
-
-def _match_rank(wanted: str, key: str) -> int | None:
-    if wanted not in key:
-        return None
-    if key == wanted:
-        return 0
-    if key.startswith(wanted):
-        return 1
-    return 2 if f" {wanted}" in key else 3
