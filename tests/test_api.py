@@ -17,7 +17,7 @@ import labelkin
 from labelkin import Document, Indexer
 from labelkin.autoencoder.training_settings import TrainingSettings
 from labelkin.demo import demo_concepts, demo_documents
-from labelkin.exceptions import CollectionError, TrainingError, VocabularyError
+from labelkin.exceptions import CollectionError, InputError, TrainingError, VocabularyError
 from labelkin.rerank.settings import RerankTrainingSettings
 from labelkin.scoring.settings import Settings
 from labelkin.training import TrainingObserver, TrainingReport
@@ -108,6 +108,32 @@ def test_an_answer_names_its_generation(bakery: Indexer) -> None:
     second = bakery.answer(texts)
     assert second.generation == bakery.snapshot().generation().number > first.generation
     assert len(second.suggestions[0]) >= len(first.suggestions[0])
+
+
+def test_several_settings_over_one_search(bakery: Indexer, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [Document("", "Porridge and rye bread"), Document("d1", "Baking with rye")]
+    settings = [
+        Settings(),
+        Settings().changed(k=1),
+        Settings(method="lexical"),
+        Settings().changed(k=2, limit=1),
+    ]
+    expected = [bakery.answer(texts, settings=one) for one in settings]
+    search = bakery.search()
+    asked: list[int] = []
+    found = type(search).search
+
+    def searching(self: Any, queries: Any, k: int) -> Any:
+        asked.append(k)
+        return found(self, queries, k)
+
+    monkeypatch.setattr(type(search), "search", searching)
+    assert bakery.answers(texts, settings) == expected
+    assert asked == [Settings().k]
+    assert bakery.answers(texts, []) == []
+    assert [one.suggestions for one in bakery.answers([], settings)] == [[]] * 4
+    with pytest.raises(InputError):
+        bakery.answers("text", settings)  # type: ignore[arg-type]
 
 
 class Recorder(TrainingObserver):
@@ -237,6 +263,21 @@ def test_explaining_headings_below_the_cut(trained: Indexer, new_document: Docum
     assert trained.explain(new_document, [unranked], settings=RERANK) == []
     with pytest.raises(VocabularyError):
         trained.explain(new_document, ["Unheard of"], settings=RERANK)
+
+
+@pytest.mark.parametrize("explain", [False, True])
+def test_all_methods_side_by_side(trained: Indexer, new_document: Document, explain: bool) -> None:
+    others = [Document("", one.title, one.body) for one in list(demo_documents(3, 5))]
+    texts = [new_document, *others]
+    settings = [Settings.from_config(trained.config, name) for name in trained.usable_methods()]
+    settings += [settings[-1].changed(limit=2), Settings().changed(k=3)]
+    assert {"knn", "label-ae", "mix", "rerank", "lexical"} <= {one.method for one in settings}
+    answers = trained.answers(texts, settings, explain=explain, fold=True)
+    assert {one.generation for one in answers} == {trained.snapshot().generation().number}
+    for one, answer in zip(settings, answers, strict=True):
+        assert answer == trained.answer(texts, settings=one, explain=explain, fold=True)
+    # Whatever precedes or follows a method changes nothing.
+    assert trained.answers(texts, settings[::-1], explain=explain, fold=True) == answers[::-1]
 
 
 def test_explaining_by_votes(trained: Indexer, new_document: Document) -> None:

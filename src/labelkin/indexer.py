@@ -417,18 +417,38 @@ class Indexer(Closing):
     ) -> Answer:
         """As `suggest`, with the generation that the suggestions come from."""
         chosen = settings or Settings.from_config(self.config)
-        self._check_representation([chosen], representation)
-        listed = _listed(documents)
+        (answer,) = self.answers(
+            documents, [chosen], representation=representation, fold=fold, explain=explain
+        )
+        return answer
 
-        def work() -> Answer:
-            queries = self.queries(listed, chosen.k, representation=representation)
-            method = chosen.implementation
-            given = method.cut(queries, method.rank(queries, chosen), chosen)
-            suggestions = method.explain(queries, given, chosen, signals=explain)
-            if fold:
-                vocabulary = queries.snapshot.vocabulary
-                suggestions = [fold_broader(one, vocabulary) for one in suggestions]
-            return Answer(queries.snapshot.generation().number, suggestions)
+    def answers(
+        self,
+        documents: Iterable[Document],
+        settings: Sequence[Settings],
+        *,
+        representation: str | None = None,
+        fold: bool = False,
+        explain: bool = False,
+    ) -> list[Answer]:
+        """As `answer` for several settings, over the same neighbours of one state."""
+        self._check_representation(settings, representation)
+        listed = _listed(documents)
+        k = max((one.k for one in settings), default=0)
+
+        def work() -> list[Answer]:
+            queries = self.queries(listed, k, representation=representation)
+            number = queries.snapshot.generation().number
+            answers = []
+            for one in settings:
+                method = one.implementation
+                given = method.cut(queries, method.rank(queries, one), one)
+                suggestions = method.explain(queries, given, one, signals=explain)
+                if fold:
+                    vocabulary = queries.snapshot.vocabulary
+                    suggestions = [fold_broader(each, vocabulary) for each in suggestions]
+                answers.append(Answer(number, suggestions))
+            return answers
 
         return self.runtime.retried(work)
 
@@ -662,10 +682,14 @@ class Indexer(Closing):
         return self.runtime.retried(work)
 
     def label_frequencies(self, labels: int | None = None) -> npt.NDArray[np.integer]:
-        """How many documents carry the label of each column; 0 beyond the vocabulary."""
-        snapshot = self.snapshot()
-        width = snapshot.generation().next_column if labels is None else labels
-        return snapshot.label_sets().frequencies(width, snapshot.tombstones())
+        """How many documents carry the label of each column; 0 beyond the vocabulary.
+
+        Counted once per state of the collection; the array cannot be written to.
+        """
+        counts = self.snapshot().label_frequencies()
+        if labels is None or labels == len(counts):
+            return counts
+        return np.pad(counts[:labels], (0, max(labels - len(counts), 0)))
 
     def tune(
         self,

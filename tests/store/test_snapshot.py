@@ -12,6 +12,7 @@ from labelkin.corpus import Document
 from labelkin.exceptions import CollectionError
 from labelkin.indexer import Indexer
 from labelkin.store import Collection
+from labelkin.store.label_sets import LabelSets
 from labelkin.store.reader import Reader
 from labelkin.store.snapshot import Snapshot, Views
 from labelkin.vocab import Vocabulary
@@ -320,3 +321,30 @@ def test_titles_and_years(
     indexer.add([document])
     row = indexer.collection.rows_of(["a"])["a"]
     assert indexer.collection.titles_of([row]) == {row: ("a", title, year)}
+
+
+def test_label_frequencies_are_counted_once_per_state(
+    indexer: Indexer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[int] = []
+    count = LabelSets.frequencies
+
+    def counting(self: LabelSets, width: int, dropped: Any) -> Any:
+        counted.append(width)
+        return count(self, width, dropped)
+
+    monkeypatch.setattr(LabelSets, "frequencies", counting)
+    width = len(indexer.vocabulary)
+    first = indexer.label_frequencies()
+    assert first.tolist() == [1, 1, 1, 0, 0]
+    assert indexer.label_frequencies() is first
+    # Callers share it.
+    with pytest.raises(ValueError, match="read-only"):
+        first[0] = 9
+    assert indexer.label_frequencies(width + 2).tolist() == [1, 1, 1, 0, 0, 0, 0]
+    assert indexer.label_frequencies(2).tolist() == [1, 1]
+    assert counted == [width]
+    indexer.remove(["d1"])
+    indexer.add([Document("n", "x", language="en", labels=("V3", "New"))], keep_unknown=True)
+    assert indexer.label_frequencies().tolist() == [0, 0, 2, 0, 0, 1]
+    assert counted == [width, width + 1]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import finalize
 
 import numpy as np
+import numpy.typing as npt
 
 from labelkin.exceptions import CollectionBusyError, LabelkinError
 from labelkin.memo import Memo
@@ -108,6 +109,17 @@ class Snapshot(PinnedReader):
     def tombstones(self) -> Rows:
         """Rows of removed and replaced documents, ascending."""
         return self._values.get("tombstones", self._read_tombstones)
+
+    def label_frequencies(self) -> npt.NDArray[np.int64]:
+        """How many documents carry the label of each column; counted once, not writable."""
+
+        def count() -> npt.NDArray[np.int64]:
+            width = self._generation.next_column
+            counts = self._label_sets.frequencies(width, self.tombstones())
+            counts.setflags(write=False)
+            return counts
+
+        return self._values.get("label frequencies", count)
 
     def only_language(self) -> str | None:
         """The language that all documents share, None if there are several."""
