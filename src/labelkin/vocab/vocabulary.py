@@ -12,6 +12,7 @@ from labelkin.exceptions import VocabularyError
 from labelkin.vocab.concept import Concept
 from labelkin.vocab.cycles import cycles, cycles_at_top, shortest_cycle
 from labelkin.vocab.names import NameIndex, Resolution, name_key, turned, uri_tail
+from labelkin.vocab.paths import paths_to_top
 
 if TYPE_CHECKING:
     from labelkin.vocab.name_search import NameSearch, SearchPage
@@ -36,6 +37,7 @@ class Vocabulary:
         self._columns: dict[str, int] = {}
         self._names: NameIndex | None = None
         self._search: NameSearch | None = None
+        self._top: dict[str, None] | None = None
         self._narrower: dict[str, list[str]] | None = None
         self._resolved: dict[tuple[str, str, str, bool], Resolution] = {}
         for concept in concepts:
@@ -51,6 +53,7 @@ class Vocabulary:
         if self._names is not None:
             self._names.add(column, concept)
         self._search = None
+        self._top = None
         self._narrower = None
         self._resolved.clear()
         return column
@@ -189,13 +192,30 @@ class Vocabulary:
 
     def top(self) -> list[Concept]:
         """Concepts without a parent in the vocabulary, and one of each cycle without one."""
-        parents = [
-            [parent for parent in above if parent != column]
-            for column, above in enumerate(self._linked_parents())
-        ]
-        columns = [column for column, above in enumerate(parents) if not above]
-        columns += [group[0] for group in cycles_at_top(parents)]
-        return [self._concepts[column] for column in sorted(columns)]
+        return [self.concept(identifier) for identifier in self._top_ids]
+
+    def paths(self, identifier: str, limit: int = 50) -> list[list[Concept]]:
+        """The ways by broader links from the top to the concept with this id, top first.
+
+        No way goes through a concept twice. Where notations are tree numbers,
+        there is one way for each. At most `limit` of them are given.
+        """
+        self.column(identifier)
+        paths = paths_to_top(self, identifier, self._top_ids.keys(), limit)
+        return [[self.concept(one) for one in path] for path in paths]
+
+    @property
+    def _top_ids(self) -> dict[str, None]:
+        top = self._top
+        if top is None:
+            parents = [
+                [parent for parent in above if parent != column]
+                for column, above in enumerate(self._linked_parents())
+            ]
+            columns = [column for column, above in enumerate(parents) if not above]
+            columns += [group[0] for group in cycles_at_top(parents)]
+            top = self._top = {self._concepts[column].id: None for column in sorted(columns)}
+        return top
 
     def cycles(self) -> list[list[Concept]]:
         """Concepts that broader links make broader than themselves, by common cycles."""
