@@ -23,6 +23,7 @@
     │   └── ModelMismatchError      it was trained on another vocabulary
     ├── TrainingError           training cannot start or continue
     ├── StaleNeighboursError    saved neighbours that no longer match the collection
+    ├── ServiceError            the service cannot be reached, or refuses a request
     └── MissingExtraError       an optional dependency is not installed
 
 Each message is one line: what failed, the offending value, the next step. The
@@ -130,6 +131,14 @@ class TrainingError(LabelkinError):
 
 class StaleNeighboursError(LabelkinError):
     """Saved neighbours belong to another state of the collection or to other settings."""
+
+
+class ServiceError(LabelkinError):
+    """The service cannot be reached, or refuses a request; `status` is its answer's, 0 for none."""
+
+    def __init__(self, message: str, *, status: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class MissingExtraError(LabelkinError):

@@ -74,7 +74,7 @@ def evaluate(
         methods: Sequence[str | None] = list(dict.fromkeys(method)) if method else [None]
         settings = [
             asked_settings(
-                indexer.config,
+                indexer,
                 one,
                 k=k,
                 weighting=weighting,

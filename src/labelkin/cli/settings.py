@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from labelkin.cli.console import counted, print_message
+from labelkin.exceptions import ConfigError
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -16,70 +17,31 @@ if TYPE_CHECKING:
     from labelkin.corpus import Document
     from labelkin.indexer import Indexer
     from labelkin.scoring.settings import Settings
-    from labelkin.store import Config
 
 
 def asked_settings(
-    config: Config,
-    method: str | None = None,
-    *,
-    k: int | None = None,
-    weighting: str | None = None,
-    limit: int | None = None,
-    threshold: float | None = None,
-    accept: float | None = None,
-    review: float | None = None,
-    include: Sequence[str] | None = None,
-    exclude: Sequence[str] | None = None,
-    lenient: bool = False,
+    indexer: Indexer, method: str | None = None, *, lenient: bool = False, **options: Any
 ) -> Settings:
-    """The settings to suggest headings with.
+    """The settings that the options of a command ask for; see `requested_settings`."""
+    from labelkin.scoring.requested import requested_settings
 
-    A limit replaces the count, `include` the list of labelkin.toml, `exclude`
-    adds to it. Options that do not apply to the method are refused, unless
-    `lenient`.
-    """
-    from labelkin.scoring.settings import Settings
-    from labelkin.scoring.votes import WEIGHTINGS
-
-    if method is not None:
-        check_method(method)
-    settings = Settings.from_config(config, method)
-    if settings.method != "rerank" and (accept is not None or review is not None):
-        raise typer.BadParameter("--accept and --review are for the method rerank")
-    if accept is not None and review is not None and accept < review:
-        raise typer.BadParameter(
-            f"--accept {accept:g} is lower than --review {review:g}: accepted headings are also "
-            "shown"
+    try:
+        return requested_settings(
+            indexer.config,
+            indexer.runtime.models,
+            method,
+            lenient=lenient,
+            named=_option,
+            **options,
         )
-    if accept is None and review is not None and review > settings.rerank.accept:
-        accept = review
-    if not settings.implementation.votes and not lenient:
-        for option, value in (("-k", k), ("--weighting", weighting)):
-            if value is not None:
-                raise typer.BadParameter(f"{option} is not for the method {settings.method}")
-    chosen = next((one for one in WEIGHTINGS if one == weighting), None)
-    if weighting is not None and chosen is None:
-        raise typer.BadParameter(f"no weighting {weighting!r}; known: {', '.join(WEIGHTINGS)}")
-    return settings.changed(
-        k=k,
-        weighting=chosen,
-        limit=limit,
-        threshold=threshold,
-        accept=accept,
-        review=review,
-        include=tuple(include) if include else None,
-        exclude=(*settings.exclude, *exclude) if exclude else None,
-    )
+    except ConfigError as error:
+        raise typer.BadParameter(str(error)) from error
 
 
 def suggestion_settings(indexer: Indexer, asked: SuggestionOptions) -> Settings:
-    """The settings that the options of `suggest` and `annotate` ask for.
-
-    `--review` alone lowers the threshold, so that all headings with that precision are shown.
-    """
-    settings = asked_settings(
-        indexer.config,
+    """The settings that the options of `suggest` and `annotate` ask for."""
+    return asked_settings(
+        indexer,
         asked.method,
         k=asked.k,
         limit=asked.limit,
@@ -89,21 +51,21 @@ def suggestion_settings(indexer: Indexer, asked: SuggestionOptions) -> Settings:
         include=asked.include,
         exclude=asked.exclude,
     )
-    if asked.review is None or asked.threshold is not None or asked.limit is not None:
-        return settings
-    from labelkin.rerank.model import RERANK_NAME, reranker_info
-
-    calibration = reranker_info(indexer.runtime.models.folder / RERANK_NAME).calibration
-    bar = min(settings.rerank.threshold, calibration.threshold(settings.rerank.review))
-    return settings.changed(threshold=bar)
 
 
 def check_method(name: str) -> None:
     """Refuse an unknown method."""
-    from labelkin.scoring.methods import METHODS
+    from labelkin.scoring.requested import check_method
 
-    if name not in METHODS:
-        raise typer.BadParameter(f"no method {name!r}; known: {', '.join(METHODS.names())}")
+    try:
+        check_method(name)
+    except ConfigError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def _option(name: str) -> str:
+    """An argument as the command line has it."""
+    return f"-{name}" if len(name) == 1 else f"--{name}"
 
 
 def print_known_documents(

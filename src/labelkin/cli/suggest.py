@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,7 +18,7 @@ from labelkin.cli.console import (
 )
 from labelkin.cli.exits import exit_after_reading
 from labelkin.cli.explanation import cut, explained
-from labelkin.cli.languages import ForeignTexts, heading_language, names_as_json
+from labelkin.cli.languages import ForeignTexts, heading_language
 from labelkin.cli.options import (
     BodyText,
     CollectionPath,
@@ -166,46 +165,12 @@ def _row(suggestion: Suggestion, language: str) -> tuple[str, ...]:
 
 
 def _as_json(document: Document, suggestions: list[Suggestion], language: str) -> dict[str, Any]:
-    return {
-        "id": document.id or None,
-        "title": document.title,
-        "suggestions": [
-            {
-                "id": suggestion.concept.id,
-                **names_as_json(suggestion.concept, language),
-                "score": round(suggestion.score, 6),
-                "rank": suggestion.rank,
-                **_band_as_json(suggestion),
-                "evidence": {
-                    "votes": suggestion.votes,
-                    "neighbours": suggestion.neighbours,
-                    "carriers": [
-                        {
-                            "id": carrier.id,
-                            "title": carrier.title,
-                            "distance": round(carrier.distance, 6),
-                            "share": round(carrier.share, 6),
-                            "carries": carrier.carries,
-                            "year": carrier.year,
-                        }
-                        for carrier in suggestion.carriers
-                    ],
-                    "inferred_from": [
-                        {"id": concept.id, **names_as_json(concept, language)}
-                        for concept in suggestion.inferred_from
-                    ],
-                    "named": [asdict(naming) for naming in suggestion.named],
-                },
-            }
-            for suggestion in suggestions
-        ],
-    }
+    from labelkin.messages import DocumentSuggestions, SuggestionMessage, as_json
 
-
-def _band_as_json(suggestion: Suggestion) -> dict[str, Any]:
-    if suggestion.band is None:
-        return {}
-    if not suggestion.signals:
-        return {"band": suggestion.band}
-    signals = [{"name": one.name, "weight": round(one.weight, 4)} for one in suggestion.signals]
-    return {"band": suggestion.band, "signals": signals}
+    return as_json(
+        DocumentSuggestions(
+            id=document.id or None,
+            title=document.title,
+            suggestions=[SuggestionMessage.from_suggestion(one, language) for one in suggestions],
+        )
+    )

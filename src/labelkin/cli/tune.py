@@ -65,7 +65,7 @@ def tune(
     with Indexer.open(collection) as indexer:
         if write:
             _check_writable(indexer, collection)
-        settings = asked_settings(indexer.config, method)
+        settings = asked_settings(indexer, method)
         if settings.k:
             check_neighbours(indexer)
         unknown = unknown_labels(documents, indexer.vocabulary).total()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import math
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -63,6 +64,26 @@ def clear_language(text: str) -> str | None:
     scores = _scores(text)
     (first, best), (_, second) = islice((*scores.items(), ("", 0.0), ("", 0.0)), 2)
     return first if best - second > _STRONG_EVIDENCE else None
+
+
+def language_shares(text: str, languages: Sequence[str]) -> dict[str | None, float] | None:
+    """The probabilities of some languages, the largest first; None stands for all others.
+
+    None altogether if one of the languages cannot be detected.
+    """
+    codes = {language: normalise_language(language) for language in languages}
+    if any(code not in DETECTED_LANGUAGES for code in codes.values()):
+        return None
+    scores = _scores(text)
+    if not scores or min(scores.values()) == max(scores.values()):
+        return {None: 1.0}
+    best = max(scores.values())
+    total = sum(math.exp(score - best) for score in scores.values())
+    shares: dict[str | None, float] = {
+        language: math.exp(scores[code] - best) / total for language, code in codes.items() if code
+    }
+    shares[None] = max(0.0, 1.0 - sum({codes[one]: shares[one] for one in codes}.values()))
+    return dict(sorted(shares.items(), key=lambda item: -item[1]))
 
 
 def _scores(text: str) -> dict[str, float]:

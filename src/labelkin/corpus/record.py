@@ -70,7 +70,9 @@ def document_from_record(
     fields.update(_text_fields(rest.pop("fields", None), note))
     given = _take(rest, LABEL_KEYS)
     labels, names = labels_of(given, label_separator, note)
-    major = _marked(given) | set(labels_of(rest.pop(MAJOR_KEY, None), label_separator, note)[0])
+    major = marked_labels(given) | set(
+        labels_of(rest.pop(MAJOR_KEY, None), label_separator, note)[0]
+    )
     names.update(_label_names(rest.pop("label_names", None)))
     body = texts[body_key] if body_key else ""
     if not (title or body or fields):
@@ -126,7 +128,7 @@ def _label(item: object, note: Note) -> tuple[str, str]:
     return _one_label(item, note), ""
 
 
-def _marked(value: object) -> set[str]:
+def marked_labels(value: object) -> set[str]:
     """The labels that are objects with `"major": true`."""
     if not isinstance(value, list):
         return set()

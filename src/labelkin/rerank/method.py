@@ -163,6 +163,12 @@ class Rerank(Method):
         """The settings with another threshold, and without a count."""
         return replace(settings, rerank=replace(settings.rerank, count=None, threshold=threshold))
 
+    def reviewing(self, settings: Settings, models: Models) -> Settings:
+        """The settings with a threshold that no heading of the band review is below."""
+        calibration = reranker_info(models.folder / RERANK_NAME).calibration
+        bar = calibration.threshold(settings.rerank.review)
+        return self.with_threshold(settings, min(settings.rerank.threshold, bar))
+
     def sweep(
         self,
         settings: Settings,

@@ -97,6 +97,10 @@ class Method(ABC):
         """The settings with another threshold."""
         return self._with_section(settings, threshold=threshold)
 
+    def reviewing(self, settings: Settings, models: Models) -> Settings:  # noqa: ARG002
+        """The settings that show all headings of the band review, for methods with bands."""
+        return settings
+
     def uncut(self, settings: Settings) -> Settings:
         """The settings without a threshold or count, for a limit alone."""
         return self.with_threshold(settings, 0.0)

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,16 @@ class Reader(ABC):
         if not entries:
             raise CollectionDamagedError(f"{self.path}: the change log is empty")
         return Generation(*entries[0])
+
+    def modified(self) -> datetime | None:
+        """When the state that is read was written; None if the change log does not tell."""
+        entries = self._query(
+            "SELECT at FROM changes WHERE generation = ?", (self.generation().number,)
+        )
+        try:
+            return datetime.fromisoformat(entries[0][0]).replace(tzinfo=UTC)
+        except (IndexError, TypeError, ValueError):
+            return None
 
     def knows(self, generation: int, token: str) -> bool:
         """Whether this generation is in the change log; a restored backup may lack it."""
@@ -297,6 +308,14 @@ class Reader(ABC):
             for *values, _ in page:
                 yield document_from_values(tuple(values), vocabulary)
             after = page[-1][-1]
+
+    def documents_after(self, identifier: str, limit: int) -> list[Document]:
+        """The documents that follow an id in the order of ids, at most `limit`."""
+        rows = self._query(
+            f"SELECT {self.document_columns()} FROM documents WHERE id > ? ORDER BY id LIMIT ?",
+            (identifier, limit),
+        )
+        return [document_from_values(values, self.vocabulary) for values in rows]
 
     def labelled_texts(self, first: int, end: int) -> Iterator[list[tuple[int, Document]]]:
         """Pages of labelled documents with their rows, without the labels themselves.

@@ -1,0 +1,700 @@
+"""What the service sends and receives, and what `--json` prints: one form for all of them.
+
+Requests refuse unknown keys. A `Record` is a document as corpus files have it: see
+`corpus.record` for the names that its parts may have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from labelkin.vocab.concept import ALL_LANGUAGES, Concept
+
+if TYPE_CHECKING:
+    from labelkin.corpus.document import Document
+    from labelkin.neighbours.neighbour import Neighbour
+    from labelkin.scoring.suggestion import Suggestion
+    from labelkin.store.reports import AddReport
+
+# Digits of scores, distances and weights.
+_DIGITS = 6
+# Counts and ids that fit into JSON's and SQLite's integers alike.
+_MOST = 2**53
+
+Count = Annotated[int, Field(ge=0, le=_MOST)]
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+
+
+class Message(BaseModel):
+    """A part of an answer. Optional keys that were not set are left out of the JSON."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+class Request(BaseModel):
+    """A body of a request; unknown keys are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Record(BaseModel):
+    """A document as JSON Lines files have it; other keys become metadata."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="allow",
+        json_schema_extra={
+            "examples": [
+                {
+                    "id": "demo-1",
+                    "title": "Cephalosporins for pneumonia in children",
+                    "abstract": "Children with pneumonia were given cefuroxime for five days.",
+                    "language": "en",
+                }
+            ]
+        },
+    )
+
+    id: str | int | None = Field(default=None, description="Its id; the service makes one up.")
+    title: str | None = None
+    abstract: str | None = None
+    text: str | None = Field(default=None, description="The text, if it is not called abstract.")
+    language: str | None = Field(default=None, description="A code such as `en`; else detected.")
+    labels: list[str | dict[str, Any]] | None = Field(
+        default=None,
+        description='Its headings: ids, URIs or names, or `{"id", "name", "major"}`.',
+    )
+
+
+class LabelMessage(Message):
+    """A heading of a stored document; `name` is empty if neither vocabulary nor source has one."""
+
+    id: str
+    name: str = ""
+    major: bool = False
+    resolved: bool = Field(default=True, description="Whether the vocabulary has it.")
+
+
+class DocumentMessage(Message):
+    """A stored document; it may be sent back to replace the stored one."""
+
+    id: str
+    title: str
+    body: str
+    fields: dict[str, str]
+    language: str | None
+    metadata: dict[str, Any]
+    labels: list[LabelMessage]
+
+    @classmethod
+    def of(cls, document: Document, is_known: Callable[[str], bool]) -> DocumentMessage:
+        """A document of a collection; `is_known` tells whether the vocabulary has a label."""
+        major = set(document.major_labels)
+        return cls(
+            id=document.id,
+            title=document.title,
+            body=document.body,
+            fields=dict(document.fields),
+            language=document.language,
+            metadata=dict(document.metadata),
+            labels=[
+                LabelMessage(
+                    id=label,
+                    name=document.label_names.get(label, ""),
+                    major=label in major,
+                    resolved=is_known(label),
+                )
+                for label in document.labels
+            ],
+        )
+
+
+class DocumentPage(Message):
+    """Some documents by id; `next` is the `after` of the page that follows."""
+
+    documents: list[DocumentMessage]
+    next: str | None
+
+
+class ConceptRef(Message):
+    """A concept by id and name, with `language=all` also its names by language."""
+
+    id: str
+    name: str
+    names: dict[str, str] | None = None
+
+    @classmethod
+    def of(cls, concept: Concept, language: str) -> ConceptRef:
+        """A concept with its name in a language."""
+        return cls(**named(concept, language))
+
+
+class ConceptMessage(ConceptRef):
+    """A concept with everything the vocabulary says of it; `documents` carry it."""
+
+    synonyms: dict[str, list[str]]
+    notations: list[str]
+    broader: list[ConceptRef]
+    narrower: list[ConceptRef]
+    related: list[ConceptRef]
+    deprecated: bool
+    replaced_by: list[str]
+    documents: int
+
+
+class ConceptHit(ConceptRef):
+    """A concept that a search has found, by which of its names, and how many documents carry it."""
+
+    matched: str
+    matched_language: str | None
+    notations: list[str]
+    deprecated: bool
+    documents: int
+
+
+class ConceptPage(Message):
+    """Some of the concepts that a search has found, out of `total`."""
+
+    total: int
+    offset: int
+    concepts: list[ConceptHit]
+
+
+class TreeNode(ConceptRef):
+    """A concept in the tree: how many are directly below it, and how many documents carry it."""
+
+    narrower: int
+    documents: int
+
+
+class Tree(Message):
+    """The place of a concept, or the top of the vocabulary: `children` are those below it.
+
+    `paths` lead from the top to the concept, which is the last of each.
+    """
+
+    concept: TreeNode | None
+    paths: list[list[ConceptRef]]
+    children: list[TreeNode]
+    total: int
+    offset: int
+
+
+def named(concept: Concept, language: str) -> dict[str, Any]:
+    """Id and name of a concept, with `all` also its names by language."""
+    names = {"names": dict(concept.names)} if language == ALL_LANGUAGES else {}
+    return {"id": concept.id, "name": concept.name(language), **names}
+
+
+class CarrierMessage(Message):
+    """A similar document behind a heading; `share` is its share of the heading's score."""
+
+    id: str
+    title: str
+    distance: float
+    share: float
+    carries: bool
+    year: int | None
+
+
+class NamingMessage(Message):
+    """Words of the text that name the heading; `spans` are offsets of all occurrences.
+
+    They count characters (Unicode code points) of the title, or of the text:
+    body and further fields, joined by line breaks.
+    """
+
+    words: str
+    place: Literal["title", "body"]
+    count: int
+    nested: bool
+    before: str
+    after: str
+    spans: list[tuple[int, int]] = []
+
+
+class EvidenceMessage(Message):
+    """Why a heading is suggested: similar documents, headings it follows from, words."""
+
+    votes: int
+    neighbours: int
+    carriers: list[CarrierMessage]
+    inferred_from: list[ConceptRef]
+    named: list[NamingMessage]
+
+
+class SignalMessage(Message):
+    """A kind of evidence, and what it adds to the log odds of a heading."""
+
+    name: str
+    weight: float
+
+
+class SuggestionMessage(ConceptRef):
+    """A suggested heading. `documents` is how many of the collection carry it."""
+
+    score: Share
+    rank: int
+    band: Literal["accept", "review", "hidden"] | None = None
+    notations: list[str] | None = None
+    documents: int | None = None
+    reason: str | None = None
+    signals: list[SignalMessage] | None = None
+    evidence: EvidenceMessage | None = None
+
+    @classmethod
+    def from_suggestion(
+        cls,
+        suggestion: Suggestion,
+        language: str,
+        *,
+        evidence: bool = True,
+        carriers: int | None = None,
+        documents: int | None = None,
+    ) -> SuggestionMessage:
+        """A suggestion with names in a language, with or without the evidence.
+
+        `carriers` is how many of the similar documents are listed, None for all.
+        """
+        concept = suggestion.concept
+        optional: dict[str, Any] = {}
+        if suggestion.band is not None:
+            optional["band"] = suggestion.band
+        if suggestion.signals:
+            optional["signals"] = [
+                SignalMessage(name=one.name, weight=round(one.weight, 4))
+                for one in suggestion.signals
+            ]
+        if evidence:
+            optional["evidence"] = _evidence(suggestion, language, carriers)
+        if documents is not None:
+            optional |= {
+                "documents": documents,
+                "notations": list(concept.notations),
+                "reason": suggestion.reason_in(language),
+            }
+        return cls(
+            **named(concept, language),
+            score=round(suggestion.score, _DIGITS),
+            rank=suggestion.rank,
+            **optional,
+        )
+
+
+def _evidence(suggestion: Suggestion, language: str, carriers: int | None) -> EvidenceMessage:
+    return EvidenceMessage(
+        votes=suggestion.votes,
+        neighbours=suggestion.neighbours,
+        carriers=[
+            CarrierMessage(
+                id=carrier.id,
+                title=carrier.title,
+                distance=round(carrier.distance, _DIGITS),
+                share=round(carrier.share, _DIGITS),
+                carries=carrier.carries,
+                year=carrier.year,
+            )
+            for carrier in suggestion.carriers[:carriers]
+        ],
+        inferred_from=[ConceptRef.of(concept, language) for concept in suggestion.inferred_from],
+        named=[
+            NamingMessage(
+                words=naming.words,
+                place=naming.place,
+                count=naming.count,
+                nested=naming.nested,
+                before=naming.before,
+                after=naming.after,
+                spans=list(naming.spans),
+            )
+            for naming in suggestion.named
+        ],
+    )
+
+
+class Asked(Request):
+    """Settings of one request; what is left out is as in the collection's labelkin.toml."""
+
+    k: Annotated[int, Field(ge=1, le=10_000)] | None = Field(
+        default=None, description="How many neighbours vote."
+    )
+    weighting: Literal["majority", "difference", "square"] | None = None
+    limit: Count | None = Field(
+        default=None, description="At most this many headings; replaces the method's own cut."
+    )
+    threshold: Share | None = Field(default=None, description="No heading with a lower score.")
+    accept: Share | None = Field(
+        default=None, description="Precision for the band accept (method rerank)."
+    )
+    review: Share | None = Field(
+        default=None, description="Precision for the band review (method rerank)."
+    )
+    include: list[str] | None = Field(
+        default=None, description="Only these headings: ids, names, notations, schemes, groups."
+    )
+    exclude: list[str] | None = Field(default=None, description="Never these headings.")
+    representation: str | None = Field(
+        default=None, description="How documents are compared, e.g. `stems` or `stems,lsa`."
+    )
+    fold_broader: bool = Field(
+        default=False, description="Drop headings that a narrower one implies."
+    )
+    language: str | None = Field(
+        default=None, description="The language of heading names, or `all`."
+    )
+    evidence: bool = Field(default=True, description="With the evidence for each heading.")
+    carriers: Annotated[int, Field(ge=0, le=10_000)] = Field(
+        default=10, description="At most this many similar documents per heading, nearest first."
+    )
+    signals: bool = Field(
+        default=False, description="With the weights of the reranker's signals; takes longer."
+    )
+    generation: Count | None = Field(
+        default=None,
+        description="Answer from this state of the collection or a later one, as in the answer "
+        "to a write. Only needed beside `--workers`.",
+    )
+
+
+_EXAMPLE_DOCUMENTS: list[Any] = [{"title": "Cefuroxime for pneumonia in children"}]
+
+
+class SuggestRequest(Asked):
+    """Documents to suggest headings for."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"documents": _EXAMPLE_DOCUMENTS, "limit": 5}]}
+    )
+
+    documents: list[Record] = Field(min_length=1)
+    method: str | None = Field(default=None, description="E.g. `knn` or `rerank`.")
+
+
+class CompareRequest(Asked):
+    """A document, and the methods to suggest headings with side by side."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"document": _EXAMPLE_DOCUMENTS[0], "methods": ["knn", "lexical"]}]
+        }
+    )
+
+    document: Record
+    methods: list[str] | None = Field(
+        default=None, description="All that the collection can use if left out."
+    )
+
+
+class ExplainRequest(Asked):
+    """A document, and the headings whose evidence and rank are asked for."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"document": _EXAMPLE_DOCUMENTS[0], "headings": ["Pneumonia"]}]
+        }
+    )
+
+    document: Record
+    headings: list[str] = Field(min_length=1, description="Ids or names.")
+    method: str | None = None
+
+
+class DocumentSuggestions(Message):
+    """The headings suggested for one document, the best first."""
+
+    id: str | None
+    title: str
+    language: str | None = None
+    suggestions: list[SuggestionMessage]
+
+
+class SuggestAnswer(Message):
+    """Suggestions for each document, all from one state of the collection."""
+
+    generation: int
+    method: str
+    results: list[DocumentSuggestions]
+
+
+class MethodSuggestions(Message):
+    """What one method suggests."""
+
+    method: str
+    suggestions: list[SuggestionMessage]
+
+
+class CompareAnswer(Message):
+    """What each method suggests for the same document, from one state of the collection."""
+
+    generation: int
+    results: list[MethodSuggestions]
+
+
+class ExplainAnswer(Message):
+    """The asked headings with rank, score and evidence; `unranked` cannot be suggested."""
+
+    method: str
+    headings: list[SuggestionMessage]
+    unranked: list[ConceptRef]
+
+
+class NeighboursRequest(Request):
+    """Documents whose most similar documents are asked for."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"documents": _EXAMPLE_DOCUMENTS, "k": 5, "terms": 3}]}
+    )
+
+    documents: list[Record] = Field(min_length=1)
+    k: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    representation: str | None = None
+    terms: Annotated[int, Field(ge=0, le=1000)] = Field(
+        default=0, description="How many shared terms to list for each neighbour."
+    )
+    language: str | None = None
+    generation: Count | None = None
+
+
+class TermMessage(Message):
+    """A term that a document shares with a text, and its share of the score."""
+
+    kind: str
+    term: str
+    share: float
+
+
+class NeighbourMessage(Message):
+    """A similar document with its distance and its headings."""
+
+    id: str
+    title: str
+    distance: float
+    score: float
+    headings: list[ConceptRef]
+    terms: list[TermMessage] = []
+
+    @classmethod
+    def of(cls, neighbour: Neighbour, language: str) -> NeighbourMessage:
+        """A neighbour with names in a language."""
+        return cls(
+            id=neighbour.id,
+            title=neighbour.title,
+            distance=round(neighbour.distance, _DIGITS),
+            score=round(neighbour.score, _DIGITS),
+            headings=[ConceptRef.of(concept, language) for concept in neighbour.headings],
+            terms=[
+                TermMessage(kind=one.kind, term=one.term, share=round(one.share, _DIGITS))
+                for one in neighbour.terms
+            ],
+        )
+
+
+class DocumentNeighbours(Message):
+    """The neighbours of one document, nearest first."""
+
+    id: str | None
+    neighbours: list[NeighbourMessage]
+
+
+class NeighboursAnswer(Message):
+    """The neighbours of each document."""
+
+    results: list[DocumentNeighbours]
+
+
+class CorrectionRequest(Request):
+    """New headings for a stored document; its text stays."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"labels": ["Pneumonia", "Cephalosporins"]}]}
+    )
+
+    labels: list[str | dict[str, Any]] = Field(
+        description='Ids, URIs or names, or `{"id", "name", "major"}`; replaces all of them.'
+    )
+
+
+class SkippedRecord(Message):
+    """A record that was not stored, where it was, and why."""
+
+    where: str
+    problem: str
+
+
+class WriteReport(Message):
+    """The outcome of a write; `generation` is the state of the collection that has it."""
+
+    generation: int
+    added: int = 0
+    replaced: int = 0
+    unchanged: int = 0
+    duplicates: int = 0
+    corrected: int = 0
+    removed: int = 0
+    missing: list[str] = []
+    ids: list[str] = Field(default=[], description="The ids of the first thousand documents.")
+    without_labels: int = 0
+    labels_resolved: int = 0
+    new_concepts: int = 0
+    unresolved: dict[str, int] = {}
+    ambiguous: dict[str, int] = {}
+    cut: list[str] = Field(default=[], description="Documents whose text was too long.")
+    skipped: list[SkippedRecord] = []
+    notes: list[SkippedRecord] = []
+
+    @classmethod
+    def of(
+        cls,
+        report: AddReport,
+        generation: int,
+        *,
+        ids: Iterable[str] = (),
+        skipped: Sequence[SkippedRecord] = (),
+        notes: Sequence[SkippedRecord] = (),
+    ) -> WriteReport:
+        """The report of an `add`."""
+        return cls(
+            generation=generation,
+            added=report.added,
+            replaced=report.replaced,
+            unchanged=report.unchanged,
+            duplicates=report.duplicates,
+            corrected=report.corrected,
+            removed=report.removed,
+            missing=list(report.missing_ids),
+            ids=list(ids),
+            without_labels=report.without_labels,
+            labels_resolved=report.labels_resolved,
+            new_concepts=report.new_concepts,
+            unresolved=dict(report.unresolved),
+            ambiguous=dict(report.ambiguous),
+            cut=list(report.cut),
+            skipped=list(skipped),
+            notes=list(notes),
+        )
+
+
+class EvaluateRequest(Request):
+    """Documents that have headings, to measure methods on."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "documents": [
+                        {"id": "1", "title": "Pneumonia in children", "labels": ["Pneumonia"]}
+                    ],
+                    "methods": ["knn"],
+                    "measures": ["MiF", "P@5"],
+                }
+            ]
+        }
+    )
+
+    documents: list[Record] = Field(min_length=1)
+    methods: list[str] | None = Field(
+        default=None, description="The collection's own method if left out."
+    )
+    measures: list[str] | None = Field(default=None, description="E.g. `MiF`, `P@5`, `nDCG@10`.")
+    representation: str | None = None
+    generation: Count | None = None
+
+
+class MethodReport(Message):
+    """The values of measures for one method; null where a measure is not defined."""
+
+    method: str
+    measures: dict[str, float | None]
+
+
+class EvaluationReport(Message):
+    """How methods do on documents that have headings.
+
+    `known` documents are in the collection and are searched leave-one-out;
+    models may have been trained on them. `unresolved` labels cannot be suggested.
+    """
+
+    documents: int
+    without_labels: int
+    known: int
+    unresolved: dict[str, int]
+    reports: list[MethodReport]
+
+
+class MethodMessage(Message):
+    """A method, and why it cannot be used if it cannot."""
+
+    name: str
+    project: str
+    usable: bool
+    problem: str = ""
+
+
+class CollectionMessage(Message):
+    """A collection that is served."""
+
+    name: str
+    documents: int
+    concepts: int
+    languages: dict[str, int]
+    vocabulary_languages: dict[str, int]
+    generation: int
+    modified: str | None
+    writable: bool
+    method: str
+    methods: list[MethodMessage]
+
+
+class CollectionDetails(CollectionMessage):
+    """A collection with its models and the settings that requests have by default."""
+
+    representation: str
+    models: list[dict[str, Any]]
+    settings: dict[str, Any]
+
+
+class CollectionList(Message):
+    """All collections that are served."""
+
+    collections: list[CollectionMessage]
+
+
+class Health(Message):
+    """Whether the process runs."""
+
+    status: Literal["ok"] = "ok"
+
+
+class Readiness(Message):
+    """Whether all models are loaded; `problems` are methods that cannot be used."""
+
+    status: Literal["ready", "loading"]
+    problems: dict[str, str] = {}
+
+
+class VersionMessage(Message):
+    """The version of labelkin."""
+
+    name: Literal["labelkin"] = "labelkin"
+    version: str
+
+
+class Problem(Message):
+    """An error (RFC 9457): `detail` says in one line what is wrong and what to do."""
+
+    type: str = "about:blank"
+    title: str
+    status: int
+    detail: str
+    instance: str | None = Field(default=None, description="The id of the request, as in the log.")
+    errors: list[dict[str, str]] | None = Field(
+        default=None, description="Which parts of the request are wrong."
+    )
+
+
+def as_json(message: BaseModel) -> dict[str, Any]:
+    """A message as JSON values, without the keys that have not been set."""
+    return message.model_dump(mode="json", exclude_unset=True)

@@ -1,0 +1,1 @@
+"""The HTTP service: Annif's API, labelkin's own, and what running them takes."""

@@ -1,0 +1,330 @@
+"""Stored documents: get, add, replace, correct, remove, and annotate streams of new ones."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import TypeAdapter, ValidationError
+
+from labelkin.corpus.document import Correction
+from labelkin.corpus.json_values import parse_json
+from labelkin.corpus.record import RecordError, labels_of, marked_labels
+from labelkin.exceptions import LabelkinError
+from labelkin.messages import (
+    Asked,
+    CorrectionRequest,
+    DocumentMessage,
+    DocumentPage,
+    Record,
+    WriteReport,
+    as_json,
+)
+from labelkin.serve.answers import answered, problems
+from labelkin.serve.catalogue import ServedCollection
+from labelkin.serve.problems import ProblemError, as_problem
+from labelkin.serve.records import Records, query_of
+from labelkin.serve.service import CollectionOf, Service, ServiceOf, WriterOf
+from labelkin.serve.streams import JSON_LINES, Lines, LinesResponse, is_json_lines, line_batches
+from labelkin.serve.suggestions import settings_of, suggested
+from labelkin.store.reports import AddReport
+
+router = APIRouter(tags=["documents"])
+_READ = problems(404, 422, 429, 503)
+_WRITE = problems(400, 401, 403, 404, 408, 413, 415, 422, 429, 503, 507)
+# Documents of a stream that are annotated, and that are stored, at a time.
+_ANNOTATED = 100
+_STORED = 1000
+# UTF-8 has up to four bytes per character, and JSON escapes more.
+_BYTES_A_CHARACTER = 6
+_LINES = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            JSON_LINES: {
+                "schema": {"type": "string", "format": "binary"},
+                "example": '{"id": "1", "title": "Pneumonia in children"}\n',
+            }
+        },
+    }
+}
+_ONE_OR_MORE: TypeAdapter[Record | list[Record]] = TypeAdapter(Record | list[Record])
+
+
+@router.get("/documents", response_model=DocumentPage, responses=_READ)
+async def list_documents(
+    service: ServiceOf,
+    served: CollectionOf,
+    after: Annotated[str, Query(description="The `next` of the page before.")] = "",
+    limit: Annotated[int, Query(ge=1, le=1000)] = 20,
+) -> Response:
+    """Documents in the order of their ids, a page at a time."""
+
+    def work() -> DocumentPage:
+        snapshot = served.snapshot
+        documents = snapshot.documents_after(after, limit)
+        return DocumentPage(
+            documents=[
+                DocumentMessage.of(document, snapshot.vocabulary.__contains__)
+                for document in documents
+            ],
+            next=documents[-1].id if len(documents) == limit else None,
+        )
+
+    return answered(await service.run(work))
+
+
+@router.get("/documents/{identifier:path}", response_model=DocumentMessage, responses=_READ)
+async def get_document(service: ServiceOf, served: CollectionOf, identifier: str) -> Response:
+    """One document with its headings."""
+
+    def work() -> DocumentMessage:
+        snapshot = served.snapshot
+        document = snapshot.document(identifier)
+        if document is None:
+            raise _missing(identifier)
+        return DocumentMessage.of(document, snapshot.vocabulary.__contains__)
+
+    return answered(await service.run(work))
+
+
+@router.post(
+    "/documents",
+    response_model=WriteReport,
+    responses=_WRITE,
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {
+                "application/json": {
+                    "schema": {
+                        "anyOf": [
+                            {"$ref": "#/components/schemas/Record"},
+                            {
+                                "type": "array",
+                                "items": {"$ref": "#/components/schemas/Record"},
+                            },
+                        ]
+                    }
+                },
+                JSON_LINES: {"schema": {"type": "string", "format": "binary"}},
+            },
+        }
+    },
+)
+async def add_documents(service: WriterOf, request: Request, served: CollectionOf) -> Response:
+    """Store documents; those with a known id are replaced.
+
+    Send one document, a list of them, or JSON Lines without a limit. Records
+    that cannot be stored are reported and skipped.
+    """
+    if is_json_lines(request):
+        return answered(await _add_stream(service, request, served))
+    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if given != "application/json":
+        raise ProblemError(
+            415, f"the body is {given or 'of no type'}; send application/json or {JSON_LINES}"
+        )
+    parsed = _parsed(await request.body())
+    found = parsed if isinstance(parsed, list) else [parsed]
+    records = Records()
+    documents = records.documents(
+        (f"document {number}", record) for number, record in enumerate(found, start=1)
+    )
+    service.check_texts(documents)
+    report = await service.run(lambda: service.write(served, documents, records))
+    service.metrics.wrote(served.name, report)
+    return answered(report)
+
+
+def _parsed(body: bytes) -> Any:
+    """The records of a JSON body as they are; their types are checked."""
+    try:
+        value = parse_json(body.decode("utf-8", "replace"))
+    except RecordError as error:
+        raise ProblemError(400, str(error)) from None
+    try:
+        _ONE_OR_MORE.validate_python(value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"] if isinstance(part, int))
+        raise ProblemError(422, f"record {where or 1}: {first['msg']}") from None
+    return value
+
+
+async def _add_stream(service: Service, request: Request, served: ServedCollection) -> WriteReport:
+    """Store the documents of JSON Lines, a batch at a time."""
+    await service.loaded()
+    records, total = Records(), AddReport()
+    longest = service.settings.max_characters * _BYTES_A_CHARACTER
+    async for batch in line_batches(request, longest, _STORED, eager=False):
+
+        def work(batch: Lines = batch) -> AddReport:
+            given = [
+                record
+                for number, line in batch
+                for record in records.on_line(line, f"line {number}")
+            ]
+            documents = records.documents(given)
+            service.check_texts(documents, batch[0][0])
+            return served.indexer.add(documents)
+
+        total.merge(await service.gate.patient(work))
+    generation = await service.gate.patient(served.settled)
+    report = WriteReport.of(
+        total,
+        generation,
+        ids=records.ids,
+        skipped=records.report.left_out,
+        notes=records.report.repaired,
+    )
+    service.metrics.wrote(served.name, report)
+    return report
+
+
+@router.put("/documents/{identifier:path}", response_model=WriteReport, responses=_WRITE)
+async def put_document(
+    service: WriterOf, served: CollectionOf, identifier: str, record: Record
+) -> Response:
+    """Store one document under this id, in place of the one that has it."""
+    given = record.model_dump(exclude_unset=True)
+    if str(given.get("id") or identifier) != identifier:
+        raise ProblemError(422, f"the record's id is {given['id']!r}, not {identifier!r}")
+    records = Records()
+    documents = records.documents([("the document", {**given, "id": identifier})])
+    if records.report.left_out:
+        raise ProblemError(422, records.report.left_out[0].problem)
+    service.check_texts(documents)
+    report = await service.run(lambda: service.write(served, documents, records))
+    service.metrics.wrote(served.name, report)
+    return answered(report)
+
+
+@router.patch("/documents/{identifier:path}", response_model=WriteReport, responses=_WRITE)
+async def correct_document(
+    service: WriterOf, served: CollectionOf, identifier: str, correction: CorrectionRequest
+) -> Response:
+    """Replace the headings of a document; its text stays. Counts at the next request."""
+    try:
+        labels, names = labels_of(correction.labels)
+        marked = marked_labels(correction.labels)
+    except RecordError as error:
+        raise ProblemError(422, str(error)) from None
+    major = tuple(label for label in labels if label in marked)
+    item = Correction(identifier, labels, names, major)
+    records = Records()
+    report = await service.run(lambda: service.write(served, [item], records))
+    if report.missing:
+        raise _missing(identifier)
+    service.metrics.wrote(served.name, report)
+    return answered(report)
+
+
+@router.delete("/documents/{identifier:path}", response_model=WriteReport, responses=_WRITE)
+async def remove_document(service: WriterOf, served: CollectionOf, identifier: str) -> Response:
+    """Remove one document."""
+
+    def work() -> WriteReport:
+        report = served.indexer.remove([identifier])
+        if report.missing:
+            raise _missing(identifier)
+        return WriteReport(generation=served.settled(), removed=report.removed)
+
+    report = await service.run(work)
+    service.metrics.wrote(served.name, report)
+    return answered(report)
+
+
+@router.post(
+    "/annotate",
+    response_class=LinesResponse,
+    responses={
+        200: {
+            "description": "A line per line of the request, in the same order: suggestions, or "
+            '`{"line", "error"}`.',
+            "content": {JSON_LINES: {"schema": {"type": "string"}}},
+        },
+        **problems(404, 408, 413, 415, 422, 429, 503),
+    },
+    openapi_extra=_LINES,
+    tags=["suggestions"],
+)
+async def annotate(
+    service: ServiceOf,
+    request: Request,
+    served: CollectionOf,
+    method: str | None = None,
+    limit: Annotated[int | None, Query(ge=0, le=2**53)] = None,
+    threshold: Annotated[float | None, Query(ge=0.0, le=1.0)] = None,
+    language: str | None = None,
+    representation: str | None = None,
+    fold_broader: bool = False,
+    evidence: bool = False,
+    signals: bool = False,
+    generation: Annotated[int | None, Query(ge=0, le=2**53)] = None,
+) -> Response:
+    """Suggest headings for a stream of documents without a limit.
+
+    The body is JSON Lines, a document per line; answers come back as soon as
+    they are computed, also while documents are still being sent.
+    """
+    if not is_json_lines(request):
+        raise ProblemError(415, f"the body must be {JSON_LINES}, a document per line")
+    asked = Asked(
+        limit=limit,
+        threshold=threshold,
+        language=language,
+        representation=representation,
+        fold_broader=fold_broader,
+        evidence=evidence,
+        signals=signals,
+        generation=generation,
+    )
+    # Whatever is wrong with the request itself is an error before the first line.
+    settings = await service.run(lambda: settings_of(served, asked, method))
+    served.language(language)
+    longest = service.settings.max_characters * _BYTES_A_CHARACTER
+
+    async def produce(write: Callable[[bytes], None]) -> None:
+        async for batch in line_batches(request, longest, _ANNOTATED, eager=True):
+
+            def work(batch: Lines = batch) -> bytes:
+                parsed = [_query_on(service, line, number) for number, line in batch]
+                documents = [one for one in parsed if not isinstance(one, dict)]
+                try:
+                    results = iter(suggested(served, documents, asked, settings).results)
+                except LabelkinError as error:
+                    problem = str(as_problem(error).detail)
+                    parsed = [{"line": number, "error": problem} for number, _ in batch]
+                    results = iter(())
+                answers = [
+                    one if isinstance(one, dict) else as_json(next(results)) for one in parsed
+                ]
+                return b"".join(
+                    json.dumps(answer, ensure_ascii=False).encode() + b"\n" for answer in answers
+                )
+
+            write(await service.gate.patient(work))
+            service.metrics.documents.labels(served.name, settings.method).inc(len(batch))
+
+    return LinesResponse(produce)
+
+
+def _query_on(service: Service, line: str, number: int) -> Any:
+    """The document on a line, or what is wrong with it."""
+    try:
+        record = parse_json(line)
+        if not isinstance(record, dict):
+            raise RecordError("a record is an object: {…}")
+        document = query_of(record)
+        service.check_texts([document], number)
+    except (RecordError, ProblemError) as error:
+        problem = error.detail if isinstance(error, ProblemError) else str(error)
+        return {"line": number, "error": problem}
+    return document
+
+
+def _missing(identifier: str) -> ProblemError:
+    return ProblemError(404, f"no document {identifier!r} in the collection")

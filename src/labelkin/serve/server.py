@@ -1,0 +1,157 @@
+"""Runs the application: sockets, worker processes, slow clients, a shutdown without losses."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+import sys
+import tempfile
+from typing import Any
+
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.supervisors import Multiprocess
+
+from labelkin.exceptions import ConfigError
+from labelkin.serve.app import create_app
+from labelkin.serve.metrics import SHARED_VARIABLE
+from labelkin.serve.service import Service
+from labelkin.serve.settings import ServiceSettings
+
+# How worker processes receive the settings.
+_SETTINGS_VARIABLE = "LABELKIN_SERVE_SETTINGS"
+# The largest head of a request: its first line and headers.
+_MOST_HEAD = 65_536
+# Connections beyond the requests that may wait.
+_SPARE_CONNECTIONS = 1000
+_KEEP_ALIVE_SECONDS = 20
+_SHUTDOWN_SECONDS = 30
+
+
+class PatientProtocol(HttpToolsProtocol):
+    """Closes connections whose requests do not begin in time, or begin with too much.
+
+    uvicorn itself waits for ever for the first line and headers.
+    """
+
+    seconds = 20.0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Wait for the head of a request."""
+        super().connection_made(transport)
+        self._head = 0
+        self._expect_head()
+
+    def _expect_head(self) -> None:
+        self._head_timer = self.loop.call_later(self.seconds, self._close_slow)
+
+    def _close_slow(self) -> None:
+        if self.transport.is_closing():
+            return
+        if self.cycle is not None and not self.cycle.response_complete:
+            # The answer to the request before is still being sent.
+            self._expect_head()
+        else:
+            self.send_400_response("The head of the request did not come in time.")
+
+    def data_received(self, data: bytes) -> None:
+        """Count what is received until the head is complete."""
+        is_first = not self._head
+        self._head += len(data)
+        if is_first and self.cycle is not None:
+            # A further request on the same connection.
+            self._head_timer.cancel()
+            self._expect_head()
+        super().data_received(data)
+        if self._head > _MOST_HEAD and not self.transport.is_closing():
+            self.send_400_response("The head of the request is too large.")
+
+    def on_headers_complete(self) -> None:
+        """The head has come; bodies have limits of their own."""
+        self._head_timer.cancel()
+        self._head = -(2**62)
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """The body has come; the next bytes are the head of another request."""
+        super().on_message_complete()
+        self._head = 0
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        self._head_timer.cancel()
+        super().connection_lost(exc)
+
+
+def listening_socket(host: str, port: int) -> socket.socket:
+    """A socket at an address; ConfigError if it cannot be had. Port 0 is any free one."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listening = socket.socket(family, kind, protocol)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        # Worker processes share it.
+        listening.set_inheritable(True)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ConfigError(
+            f"cannot listen at {host}, port {port}: {reason}; choose others with --host and --port"
+        ) from error
+    return listening
+
+
+def worker_app() -> ASGIApp:
+    """The application of one worker process."""
+    settings = ServiceSettings.model_validate_json(os.environ[_SETTINGS_VARIABLE])
+    PatientProtocol.seconds = settings.slow_seconds
+    set_up_logging(settings)
+    return create_app(Service(settings))
+
+
+def run(settings: ServiceSettings, listening: socket.socket) -> None:
+    """Serve until a signal ends it; running requests are finished."""
+    options: dict[str, Any] = {
+        "http": PatientProtocol,
+        "ws": "none",
+        "log_config": None,
+        "access_log": False,
+        "server_header": False,
+        "limit_concurrency": settings.queue + settings.concurrency + _SPARE_CONNECTIONS,
+        "timeout_keep_alive": _KEEP_ALIVE_SECONDS,
+        "timeout_graceful_shutdown": _SHUTDOWN_SECONDS,
+    }
+    set_up_logging(settings)
+    if settings.workers == 1:
+        PatientProtocol.seconds = settings.slow_seconds
+        server = uvicorn.Server(uvicorn.Config(create_app(Service(settings)), **options))
+        # uvicorn stops at these signals and then sends them again to whoever had them before.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: setattr(server, "should_exit", True))
+        server.run([listening])
+        return
+    os.environ[_SETTINGS_VARIABLE] = settings.model_dump_json()
+    with tempfile.TemporaryDirectory(prefix="labelkin-figures-") as folder:
+        os.environ[SHARED_VARIABLE] = folder
+        config = uvicorn.Config(
+            "labelkin.serve.server:worker_app", factory=True, workers=settings.workers, **options
+        )
+        Multiprocess(config, [listening]).run()
+
+
+def set_up_logging(settings: ServiceSettings) -> None:
+    """Write the access log to standard output, everything else to standard error."""
+    logging.getLogger("labelkin.serve").setLevel(logging.INFO)
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    access = logging.getLogger("labelkin.access")
+    access.propagate = False
+    access.setLevel(logging.INFO)
+    if settings.access_log and not access.handlers:
+        handler = logging.StreamHandler(sys.stdout)
+        handler.setFormatter(logging.Formatter("%(message)s"))
+        access.addHandler(handler)

@@ -1,0 +1,133 @@
+"""What all endpoints share: the collections, the threads that compute, the limits, the token."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from typing import Annotated, TypeVar
+
+from fastapi import Depends, Request
+
+from labelkin.closing import Closing
+from labelkin.corpus.document import Correction, Document
+from labelkin.messages import WriteReport
+from labelkin.scoring.settings import Settings
+from labelkin.serve.access import Access
+from labelkin.serve.catalogue import Catalogue, ServedCollection
+from labelkin.serve.gate import Gate
+from labelkin.serve.metrics import Metrics
+from labelkin.serve.problems import ProblemError, busy
+from labelkin.serve.records import Records
+from labelkin.serve.settings import ServiceSettings, token
+
+Result = TypeVar("Result")
+# Columns and scores of a document's headings, best first.
+RankedLabels = list[tuple[int, float]]
+
+# Between two looks at whether everything is loaded.
+_LOOK_SECONDS = 0.05
+
+
+class Service(Closing):
+    """One running service."""
+
+    def __init__(self, settings: ServiceSettings) -> None:
+        self.settings = settings
+        self.access = Access(token(), settings.read_only)
+        self.catalogue = Catalogue(settings.collections, read_only=settings.read_only)
+        self.gate = Gate(settings.concurrency, settings.queue, settings.timeout_seconds)
+        self.metrics = Metrics(self.catalogue, self.gate)
+
+    def close(self) -> None:
+        """End all threads and close all collections."""
+        self.gate.close()
+        self.catalogue.close()
+
+    async def run(self, work: Callable[[], Result]) -> Result:
+        """The result of `work`, from one of the threads, once all models are loaded."""
+        await self.loaded()
+        return await self.gate.run(work)
+
+    async def loaded(self) -> None:
+        """Wait until all models are loaded."""
+        waited = 0.0
+        while not self.catalogue.is_loaded:
+            if waited >= self.settings.timeout_seconds:
+                raise busy("models are still being loaded; try again in a moment")
+            await asyncio.sleep(_LOOK_SECONDS)
+            waited += _LOOK_SECONDS
+
+    async def rank(
+        self, served: ServedCollection, documents: Sequence[Document], settings: Settings
+    ) -> list[RankedLabels]:
+        """The columns and scores of the headings of each document, without evidence.
+
+        Single documents of requests with the same settings are computed together.
+        """
+
+        def work(batch: Sequence[Document]) -> list[RankedLabels]:
+            return [
+                list(zip(columns.tolist(), scores.tolist(), strict=True))
+                for columns, scores in served.indexer.labels(list(batch), settings)
+            ]
+
+        await self.loaded()
+        self.metrics.documents.labels(served.name, settings.method).inc(len(documents))
+        if len(documents) > 1:
+            return await self.gate.run(lambda: work(documents))
+        key = ("rank", served.name, settings)
+        return [await self.gate.run_together(key, documents[0], work)]
+
+    def check_texts(self, documents: Sequence[Document], first: int = 1) -> None:
+        """Refuse too many documents, and texts that are too long; `first` is for messages."""
+        most, longest = self.settings.max_documents, self.settings.max_characters
+        if len(documents) > most:
+            raise ProblemError(
+                413,
+                f"{len(documents)} documents; send at most {most} at a time, or stream them to "
+                "annotate or documents, which have no limit",
+            )
+        for number, document in enumerate(documents, start=first):
+            if len(document.text) > longest:
+                raise ProblemError(
+                    413,
+                    f"document {number} has {len(document.text)} characters; send at most "
+                    f"{longest}",
+                )
+
+    def write(
+        self, collection: ServedCollection, items: Iterable[Document | Correction], records: Records
+    ) -> WriteReport:
+        """Store documents or corrections; every request that follows sees them."""
+        report = collection.indexer.add(items)
+        generation = collection.settled()
+        return WriteReport.of(
+            report,
+            generation,
+            ids=records.ids,
+            skipped=records.report.left_out,
+            notes=records.report.repaired,
+        )
+
+
+def service_of(request: Request) -> Service:
+    """The service that a request is sent to."""
+    service: Service = request.app.state.service
+    return service
+
+
+def writer_of(request: Request) -> Service:
+    """The service, if the request may write; else a problem."""
+    service = service_of(request)
+    service.access.check(request.headers)
+    return service
+
+
+def collection_of(request: Request, collection: str) -> ServedCollection:
+    """The collection that a request names."""
+    return service_of(request).catalogue.collection(collection)
+
+
+ServiceOf = Annotated[Service, Depends(service_of)]
+WriterOf = Annotated[Service, Depends(writer_of)]
+CollectionOf = Annotated[ServedCollection, Depends(collection_of)]
