@@ -689,7 +689,9 @@ class Problem(Message):
     title: str
     status: int
     detail: str
-    instance: str | None = Field(default=None, description="The id of the request, as in the log.")
+    instance: str | None = Field(
+        default=None, description="A URN with the id of the request, as in the log."
+    )
     errors: list[dict[str, str]] | None = Field(
         default=None, description="Which parts of the request are wrong."
     )

@@ -29,7 +29,9 @@ from labelkin.serve.service import Service, ServiceOf
 
 _LIMIT = 10
 _MOST_LANGUAGES = 5
-_INTEGER = re.compile(r"[+-]?\d{1,18}")
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+# Above, Python does not even read an integer.
+_MOST_DIGITS = 1000
 _FORM = "application/x-www-form-urlencoded"
 _JSON = "application/json"
 _METADATA = "metadata_"
@@ -200,9 +202,13 @@ async def show_info() -> Response:
 @router.get("/projects", response_model=ProjectList, responses=_problems(503))
 async def list_projects(service: ServiceOf) -> Response:
     """All projects: each collection, and each with every method that it can use."""
-    await service.loaded()
-    projects = [project_message(project) for project in service.catalogue.projects()]
-    return _json(ProjectList(projects=projects))
+    return _json(
+        await service.look_up(
+            lambda: ProjectList(
+                projects=[project_message(project) for project in service.catalogue.projects()]
+            )
+        )
+    )
 
 
 @router.get(
@@ -210,22 +216,24 @@ async def list_projects(service: ServiceOf) -> Response:
 )
 async def show_project(service: ServiceOf, project_id: str) -> Response:
     """One project. Annif's http backend asks for this before every suggestion."""
-    await service.loaded()
-    return _json(project_message(service.catalogue.project(project_id)))
+    project = service.catalogue.project(project_id)
+    return _json(await service.look_up(lambda: project_message(project)))
 
 
 @router.get("/vocabs", response_model=VocabList, responses=_problems(503))
 async def list_vocabs(service: ServiceOf) -> Response:
     """All vocabularies: one per collection."""
-    await service.loaded()
-    return _json(VocabList(vocabs=[_vocab(collection) for collection in service.catalogue]))
+    return _json(
+        await service.look_up(
+            lambda: VocabList(vocabs=[_vocab(collection) for collection in service.catalogue])
+        )
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class _Form:
-    """What a form asks for."""
+class _Asked:
+    """What is asked for besides the text."""
 
-    document: Document
     limit: int
     threshold: float
     language: str
@@ -268,13 +276,9 @@ class _Form:
 )
 async def suggest(service: ServiceOf, request: Request, project_id: str) -> Response:
     """Suggest headings for a text."""
-    form = _form(await request.body())
-    await service.loaded()
+    document, asked = _form(await request.body())
     project = service.catalogue.project(project_id)
-    language = _label_language(project.collection, form.language)
-    (results,) = await _suggested(
-        service, project, [form.document], form.limit, form.threshold, language
-    )
+    (results,) = await _suggested(service, project, [document], asked)
     return _json(Results(results=results))
 
 
@@ -288,16 +292,15 @@ async def suggest_batch(
     service: ServiceOf,
     project_id: str,
     batch: Batch,
-    limit: Annotated[int, Query(ge=0, le=2**31 - 1)] = _LIMIT,
+    limit: Annotated[int, Query(ge=0)] = _LIMIT,
     threshold: Annotated[float, Query(ge=0.0, le=1.0)] = 0.0,
     language: str = "",
 ) -> Response:
     """Suggest headings for several texts at a time."""
-    await service.loaded()
     project = service.catalogue.project(project_id)
     documents = [_document(one.text, one.metadata) for one in batch.documents]
-    shown = _label_language(project.collection, language)
-    suggested = await _suggested(service, project, documents, limit, threshold, shown)
+    asked = _Asked(limit, threshold, language)
+    suggested = await _suggested(service, project, documents, asked)
     answers = [
         DocumentResults(results=results, document_id=_given_id(one)).model_dump(mode="json")
         for one, results in zip(batch.documents, suggested, strict=True)
@@ -316,7 +319,6 @@ async def learn(
     service: ServiceOf, request: Request, project_id: str, documents: list[LearnDocument]
 ) -> Response:
     """Store texts with their right headings, in place of those with the same text or id."""
-    await service.loaded()
     project = service.catalogue.project(project_id)
     if not service.access.allows_writing or not service.access.has_token(request.headers):
         raise ProblemError(
@@ -381,14 +383,18 @@ def _vocab(collection: ServedCollection) -> Vocab:
     )
 
 
-def _form(body: bytes) -> _Form:
+def _form(body: bytes) -> tuple[Document, _Asked]:
     """The fields of a form, encoded or not: some clients send the text as it is.
 
     An unencoded `&` ends the text, as in Annif; nothing of it is an error.
     """
     if not body:
         raise ProblemError(400, "RequestBody is required")
-    fields = dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
+    pairs = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True)
+    fields = dict(pairs)
+    for name in ("limit", "threshold"):
+        if [key for key, _ in pairs].count(name) > 1:
+            raise ProblemError(400, f"'{name}' is given twice")
     if "text" not in fields:
         raise ProblemError(400, "'text' is a required property")
     metadata = {
@@ -396,18 +402,18 @@ def _form(body: bytes) -> _Form:
         for key, value in fields.items()
         if key.startswith(_METADATA)
     }
-    return _Form(
-        document=_document(fields["text"], metadata),
+    asked = _Asked(
         limit=_limit(fields.get("limit")),
         threshold=_threshold(fields.get("threshold")),
         language=fields.get("language", ""),
     )
+    return _document(fields["text"], metadata), asked
 
 
 def _limit(given: str | None) -> int:
     if given is None:
         return _LIMIT
-    if not _INTEGER.fullmatch(given):
+    if not _INTEGER.fullmatch(given) or len(given) > _MOST_DIGITS:
         raise ProblemError(400, "Wrong type, expected 'integer' for requestBody parameter 'limit'")
     if int(given) < 0:
         raise ProblemError(400, f"{int(given)} is less than the minimum of 0 - 'limit'")
@@ -467,40 +473,47 @@ def _label_language(collection: ServedCollection, asked: str) -> str:
 
 
 async def _suggested(
-    service: Service,
-    project: Project,
-    documents: Sequence[Document],
-    limit: int,
-    threshold: float,
-    language: str,
+    service: Service, project: Project, documents: Sequence[Document], asked: _Asked
 ) -> list[list[Result]]:
-    """The best `limit` headings of each document, none with a score below the threshold or 0."""
+    """The headings of each document. Single documents of several requests share a batch."""
     service.check_texts(documents)
-    if not documents:
-        return []
-    if not project.is_trained:
+    await service.loaded()
+    service.metrics.documents.labels(project.collection.name, project.method).inc(len(documents))
+
+    def work(batch: Sequence[Document]) -> list[list[Result]]:
+        return _results(project, batch, asked)
+
+    if len(documents) == 1:
+        key = ("annif", project.id, asked)
+        return [await service.gate.run_together(key, documents[0], work)]
+    return await service.gate.run(lambda: work(documents))
+
+
+def _results(project: Project, documents: Sequence[Document], asked: _Asked) -> list[list[Result]]:
+    """The best headings of each document, none with a score below the threshold or 0."""
+    collection = project.collection
+    language = _label_language(collection, asked.language)
+    results: list[list[Result]] = [[] for _ in documents]
+    places = [place for place, document in enumerate(documents) if document.text.strip()]
+    if documents and not project.is_trained:
         raise ProblemError(
             503, "Couldn't initialize: Project is not trained.", title="Service unavailable"
         )
-    results: list[list[Result]] = [[] for _ in documents]
-    places = [place for place, document in enumerate(documents) if document.text.strip()]
-    if not places or not limit:
+    if not places or not asked.limit:
         return results
-    collection, asked = project.collection, [documents[place] for place in places]
-    settings = collection.settings(project.method)
-    settings = settings.changed(limit=limit, threshold=threshold)
-    ranked = await service.rank(collection, asked, settings)
+    # Annif's threshold is one of results; that of a method may be one of its parts.
+    settings = collection.settings(project.method).changed(limit=asked.limit)
+    ranking = collection.indexer.labels([documents[place] for place in places], settings)
     vocabulary = collection.snapshot.vocabulary
-    for place, labels in zip(places, ranked, strict=True):
-        for column, score in labels:
-            concept = vocabulary[column]
-            if score > 0.0:
-                results[place].append(
-                    Result(
-                        uri=concept.id,
-                        label=concept.name(language),
-                        notation=next(iter(concept.notations), None),
-                        score=min(score, 1.0),
-                    )
-                )
+    for place, (columns, scores) in zip(places, ranking, strict=True):
+        results[place] = [
+            Result(
+                uri=vocabulary[column].id,
+                label=vocabulary[column].name(language),
+                notation=next(iter(vocabulary[column].notations), None),
+                score=min(score, 1.0),
+            )
+            for column, score in zip(columns.tolist(), scores.tolist(), strict=True)
+            if score > 0.0 and score >= asked.threshold
+        ]
     return results

@@ -30,14 +30,21 @@ _MOST_MEMOS = 4
 _NOT_IN_URLS = "/\\?#%"
 
 
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """Why a method could not be loaded, and the state of its models then."""
+
+    problem: str
+    models: str
+
+
 class ServedCollection(Closing):
     """One open collection under the name that the service gives it."""
 
     def __init__(self, name: str, indexer: Indexer) -> None:
         self.name = name
         self.indexer = indexer
-        #: Methods that could not be loaded, and why.
-        self.problems: dict[str, str] = {}
+        self._failures: dict[str, _Failure] = {}
         self._facts = Memo(_MOST_MEMOS)
 
     def close(self) -> None:
@@ -67,11 +74,12 @@ class ServedCollection(Closing):
         A method that cannot be loaded is recorded and left to the requests that ask for it.
         """
         for method in self.indexer.usable_methods():
+            state = self._models_state(method)
             try:
                 METHODS[method].check_installed()
                 self.indexer.warm_up([method])
             except LabelkinError as error:
-                self.problems[method] = str(error)
+                self._failures[method] = _Failure(str(error), state)
                 logger.warning("%s: %s cannot be used: %s", self.name, method, error)
         snapshot = self.snapshot
         if snapshot.generation().next_column:
@@ -118,33 +126,36 @@ class ServedCollection(Closing):
         config = self.indexer.config.collection.language
         if config != "auto":
             return config
-        counts = self.snapshot.language_counts()
+        snapshot = self.snapshot
+        # Counting takes long in a large collection, and the most frequent language hardly changes.
+        key = ("language", snapshot.generation().next_row.bit_length())
+        counts = self._facts.get(key, snapshot.language_counts)
         return counts.most_common(1)[0][0] if counts else self.heading_language()
+
+    def problems(self) -> dict[str, str]:
+        """The methods that could not be loaded, and why; one that was trained again is left out."""
+        for method, failure in list(self._failures.items()):
+            if self._models_state(method) != failure.models:
+                self._failures.pop(method, None)
+        return {method: failure.problem for method, failure in self._failures.items()}
 
     def is_trained(self, method: str) -> bool:
         """Whether a method can suggest something."""
-        if method in self.problems and not self._is_loadable(method):
-            return False
         snapshot = self.snapshot
-        has_concepts = snapshot.generation().next_column > 0
         needs_documents = METHODS[method].depth(self.settings(method)) > 0
         return (
             method in self.indexer.usable_methods()
-            and has_concepts
+            and method not in self.problems()
+            and snapshot.generation().next_column > 0
             and (not needs_documents or snapshot.count() > 0)
         )
 
-    def _is_loadable(self, method: str) -> bool:
-        """Whether a method that could not be used can be used now: it was trained again."""
-        models = self.indexer.runtime.models
+    def _models_state(self, method: str) -> str:
+        """Changes when a model of a method is trained again; no model is loaded."""
         try:
-            METHODS[method].check_installed()
-            for kind in METHODS[method].required_models():
-                models.get(kind)
-        except LabelkinError:
-            return False
-        self.problems.pop(method, None)
-        return True
+            return METHODS[method].models_checksum(self.indexer.runtime.models)
+        except LabelkinError as error:
+            return str(error)
 
     def settings(self, method: str | None = None) -> Settings:
         """The settings of labelkin.toml."""

@@ -71,7 +71,7 @@ def response_to(problem: HTTPException, path: str, instance: str | None) -> Resp
     if parts := getattr(problem, "parts", ()):
         optional["errors"] = [dict(part) for part in parts]
     if instance is not None:
-        optional["instance"] = instance
+        optional["instance"] = f"urn:labelkin:request:{instance}"
     message = Problem(
         type="about:blank",
         title=getattr(problem, "title", "") or HTTPStatus(problem.status_code).phrase,

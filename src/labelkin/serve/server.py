@@ -146,6 +146,12 @@ def run(settings: ServiceSettings, listening: socket.socket) -> None:
 
 def set_up_logging(settings: ServiceSettings) -> None:
     """Write the access log to standard output, everything else to standard error."""
+    root = logging.getLogger("labelkin")
+    if not root.handlers:
+        # In a worker process: the command itself has set up its own.
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter(f"worker {os.getpid()}: %(message)s"))
+        root.addHandler(handler)
     logging.getLogger("labelkin.serve").setLevel(logging.INFO)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     access = logging.getLogger("labelkin.access")

@@ -11,7 +11,6 @@ from fastapi import Depends, Request
 from labelkin.closing import Closing
 from labelkin.corpus.document import Correction, Document
 from labelkin.messages import WriteReport
-from labelkin.scoring.settings import Settings
 from labelkin.serve.access import Access
 from labelkin.serve.catalogue import Catalogue, ServedCollection
 from labelkin.serve.gate import Gate
@@ -21,8 +20,6 @@ from labelkin.serve.records import Records
 from labelkin.serve.settings import ServiceSettings, token
 
 Result = TypeVar("Result")
-# Columns and scores of a document's headings, best first.
-RankedLabels = list[tuple[int, float]]
 
 # Between two looks at whether everything is loaded.
 _LOOK_SECONDS = 0.05
@@ -48,6 +45,11 @@ class Service(Closing):
         await self.loaded()
         return await self.gate.run(work)
 
+    async def look_up(self, work: Callable[[], Result]) -> Result:
+        """The result of `work` that takes no time to speak of: it waits for no other request."""
+        await self.loaded()
+        return await asyncio.to_thread(work)
+
     async def loaded(self) -> None:
         """Wait until all models are loaded."""
         waited = 0.0
@@ -56,27 +58,6 @@ class Service(Closing):
                 raise busy("models are still being loaded; try again in a moment")
             await asyncio.sleep(_LOOK_SECONDS)
             waited += _LOOK_SECONDS
-
-    async def rank(
-        self, served: ServedCollection, documents: Sequence[Document], settings: Settings
-    ) -> list[RankedLabels]:
-        """The columns and scores of the headings of each document, without evidence.
-
-        Single documents of requests with the same settings are computed together.
-        """
-
-        def work(batch: Sequence[Document]) -> list[RankedLabels]:
-            return [
-                list(zip(columns.tolist(), scores.tolist(), strict=True))
-                for columns, scores in served.indexer.labels(list(batch), settings)
-            ]
-
-        await self.loaded()
-        self.metrics.documents.labels(served.name, settings.method).inc(len(documents))
-        if len(documents) > 1:
-            return await self.gate.run(lambda: work(documents))
-        key = ("rank", served.name, settings)
-        return [await self.gate.run_together(key, documents[0], work)]
 
     def check_texts(self, documents: Sequence[Document], first: int = 1) -> None:
         """Refuse too many documents, and texts that are too long; `first` is for messages."""

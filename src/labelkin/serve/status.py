@@ -42,7 +42,7 @@ async def ready(service: ServiceOf) -> Response:
     failed = {
         f"{collection.name}:{method}": problem
         for collection in service.catalogue
-        for method, problem in collection.problems.items()
+        for method, problem in collection.problems().items()
     }
     return answered(Readiness(status="ready", problems=failed))
 
@@ -134,7 +134,7 @@ def _collection(service: Service, served: ServedCollection) -> CollectionMessage
 
 def _method(served: ServedCollection, name: str) -> MethodMessage:
     usable = served.is_trained(name)
-    problem = "" if usable else served.problems.get(name, "not trained; run `labelkin train`")
+    problem = "" if usable else served.problems().get(name, "not trained; run `labelkin train`")
     return MethodMessage(
         name=name, project=Project(served, name).id, usable=usable, problem=problem
     )

@@ -55,11 +55,20 @@ async def suggest(service: ServiceOf, served: CollectionOf, asked: SuggestReques
     documents = [query(record) for record in asked.documents]
     service.check_texts(documents)
 
-    def work() -> SuggestAnswer:
-        settings = settings_of(served, asked, asked.method)
-        return suggested(served, documents, asked, settings)
+    def answer_to(batch: Sequence[Document]) -> SuggestAnswer:
+        return suggested(served, batch, asked, settings_of(served, asked, asked.method))
 
-    answer = await service.run(work)
+    def answers_to(batch: Sequence[Document]) -> list[SuggestAnswer]:
+        answer = answer_to(batch)
+        return [answer.model_copy(update={"results": [one]}) for one in answer.results]
+
+    await service.loaded()
+    if len(documents) > 1:
+        answer = await service.gate.run(lambda: answer_to(documents))
+    else:
+        # What the answer depends on besides the document.
+        key = ("suggest", served.name, asked.model_dump_json(exclude={"documents"}))
+        answer = await service.gate.run_together(key, documents[0], answers_to)
     service.metrics.documents.labels(served.name, answer.method).inc(len(documents))
     return answered(answer)
 

@@ -121,6 +121,10 @@ class Snapshot(PinnedReader):
 
         return self._values.get("label frequencies", count)
 
+    def count(self) -> int:
+        """How many documents there are."""
+        return self._generation.next_row - len(self.tombstones())
+
     def only_language(self) -> str | None:
         """The language that all documents share, None if there are several."""
         return self._values.get("language", super().only_language)
