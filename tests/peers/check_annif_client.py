@@ -58,12 +58,19 @@ class Session:
         try:
             member = getattr(self.client, name)
             answer = member if name in PROPERTIES else member(*arguments, **settings)
-        except (ValueError, requests.RequestException) as error:
-            # requests' HTTPError and JSONDecodeError among them
+        except Exception as error:  # an answer of another shape can raise anything in the client
             self.say(f"{type(error).__name__}: {error}")
             return error
         self.show(answer)
         return answer
+
+    def suggested(self, project: str, text: str, **settings: Any) -> list[Result]:
+        """Suggestions for a comparison: not printed, none if they are not as they should be."""
+        try:
+            results: list[Result] = self.client.suggest(project, text, **settings)
+        except Exception:  # the checks of `suggest` have reported it
+            return []
+        return [] if any(_result_errors(results)) else results
 
     def check(self, what: str, holds: bool, seen: object = None) -> bool:
         """Print whether a requirement holds, and count it."""
@@ -113,7 +120,9 @@ def _line(one: Any) -> str:
     """A line for a suggestion, a project or a document of a batch."""
     if isinstance(one, dict) and one.keys() >= {"uri", "label", "score"}:
         notation = f"  {one['notation']}" if one.get("notation") else ""
-        return f"{one['score']:.4f}  <{one['uri']}>  {one['label']}{notation}"
+        score = one["score"]
+        shown = f"{score:.4f}" if isinstance(score, float) else repr(score)
+        return f"{shown}  <{one['uri']}>  {one['label']}{notation}"
     if isinstance(one, dict) and isinstance(one.get("results"), list):
         first = one["results"][:2]
         return f"{one.get('document_id')!r}: {'; '.join(map(_line, first)) or 'nothing'} …"
@@ -289,25 +298,31 @@ def check_results(session: Session, results: Any) -> bool:
 
 
 def _result_errors(results: list[Result]) -> Iterable[str]:
-    for result in results:
-        if not isinstance(result, dict) or result.keys() != RESULT_KEYS:
-            yield f"keys of {result!r}"
-            return
-        if not isinstance(result["uri"], str) or not result["uri"]:
-            yield f"uri {result['uri']!r}"
-        if not isinstance(result["label"], str) or not result["label"]:
-            yield f"label {result['label']!r}"
-        if not isinstance(result["notation"], str | None):
-            yield f"notation {result['notation']!r}"
-        score = result["score"]
-        if isinstance(score, bool) or not isinstance(score, int | float) or not 0 < score <= 1:
-            yield f"score {score!r}"
+    """What is wrong with the suggestions; their order only if each is sound by itself."""
+    errors = [error for result in results for error in _field_errors(result)]
+    if errors:
+        yield from errors
+        return
     scores = _scores(results)
     if scores != sorted(scores, reverse=True):
         yield "scores do not descend"
     uris = [result["uri"] for result in results]
     if len(uris) != len(set(uris)):
         yield "a URI occurs twice"
+
+
+def _field_errors(result: Any) -> Iterable[str]:
+    if not isinstance(result, dict) or result.keys() != RESULT_KEYS:
+        yield f"keys of {result!r}"
+        return
+    for key in ("uri", "label"):
+        if not isinstance(result[key], str) or not result[key]:
+            yield f"{key} {result[key]!r}"
+    if not isinstance(result["notation"], str | None):
+        yield f"notation {result['notation']!r}"
+    score = result["score"]
+    if isinstance(score, bool) or not isinstance(score, int | float) or not 0 < score <= 1:
+        yield f"score {score!r}"
 
 
 def _scores(results: list[Result]) -> list[float]:
@@ -340,7 +355,8 @@ def check_refusal(session: Session, answer: Any, *statuses: int) -> None:
     if not refused or response is None:
         return
     kind = response.headers.get("content-type", "").partition(";")[0]
-    session.check("is problem+json", kind == "application/problem+json", kind)
+    if not session.check("is problem+json", kind == "application/problem+json", kind):
+        return
     problem = response.json()
     sound = isinstance(problem.get("detail"), str) and problem.get("status") == status
     session.check("has a detail and the status", sound, problem)
@@ -358,7 +374,7 @@ def check_batches(session: Session, project: str, texts: Sequence[str]) -> None:
     answer = session.call("suggest_batch", project, documents, limit=3, threshold=0.01)
     if check_batch(session, answer, documents):
         for document, one in zip(documents, answer, strict=True):
-            alone = session.client.suggest(project, document["text"], limit=3, threshold=0.01)
+            alone = session.suggested(project, document["text"], limit=3, threshold=0.01)
             what = f"{document.get('document_id')}: the scores that suggest gives"
             session.check(what, _close(_scores(one["results"]), _scores(alone)), _scores(alone))
     session.check("is empty", session.call("suggest_batch", project, []) == [])
@@ -461,7 +477,7 @@ def check_learning(session: Session, arguments: argparse.Namespace, texts: Seque
         _sign_in(session, arguments.url, "wrong-" + arguments.token)
         check_refusal(session, session.call("learn", project, documents), 401, 403)
         _sign_in(session, arguments.url, arguments.token)
-    session.check("nothing was learned so far", session.client.suggest(project, text) == before)
+    session.check("nothing was learned so far", session.suggested(project, text) == before)
     answer = session.call("learn", project, documents)
     status = getattr(answer, "status_code", None)
     session.check("204, no content", status == 204 and not answer.content, status or answer)
@@ -482,7 +498,7 @@ def _new_heading(
     session: Session, project: str, texts: Sequence[str], known: set[str]
 ) -> Result | None:
     """A heading that is suggested for one of the texts and not among the known ones."""
-    suggested = [one for text in texts for one in session.client.suggest(project, text, limit=100)]
+    suggested = [one for text in texts for one in session.suggested(project, text, limit=100)]
     return next((one for one in suggested if one["uri"] not in known), None)
 
 

@@ -38,8 +38,13 @@ PROJECT, ASKED = "labelkin", 100
 # Annif prints four decimals of 32-bit scores.
 TOLERANCE = 6e-5
 SHOWN_LINES = 10
+PROJECT_KEYS = {"language", "vocab", "vocab_language", "is_trained", "modification_time"}
 
 Result = dict[str, Any]
+
+
+class ServiceError(Exception):
+    """The service does not answer, or not as Annif does."""
 
 
 @dataclass(frozen=True)
@@ -54,16 +59,33 @@ class Service:
         return f"{self.url.rstrip('/')}/projects/{self.project}"
 
     def information(self) -> dict[str, Any]:
-        with urlopen(self.address, timeout=60) as answer:
-            information: dict[str, Any] = json.load(answer)
-        return information
+        information = self._ask(self.address)
+        missing = (
+            PROJECT_KEYS - information.keys() if isinstance(information, dict) else PROJECT_KEYS
+        )
+        if missing:
+            raise ServiceError(f"{self.address}: the answer has no {', '.join(sorted(missing))}")
+        project: dict[str, Any] = information
+        return project
 
     def suggest(self, text: str, limit: int = ASKED, **fields: str) -> list[Result]:
         """What the service itself answers; the request is the one that Annif makes."""
-        body = urlencode({"text": text, **fields, "limit": limit}).encode()
-        with urlopen(Request(f"{self.address}/suggest", body), timeout=60) as answer:
-            results: list[Result] = json.load(answer)["results"]
-        return results
+        address = f"{self.address}/suggest"
+        answer = self._ask(address, urlencode({"text": text, **fields, "limit": limit}).encode())
+        try:
+            return [
+                {"uri": one["uri"], "label": one["label"], "score": one["score"] + 0.0}
+                for one in answer["results"]
+            ]
+        except (KeyError, TypeError) as error:
+            raise ServiceError(f"{address}: not the answer that Annif gives: {error!r}") from error
+
+    def _ask(self, address: str, body: bytes | None = None) -> Any:
+        try:
+            with urlopen(Request(address, body), timeout=60) as answer:
+                return json.load(answer)
+        except (OSError, ValueError) as error:
+            raise ServiceError(f"{address}: {error}; is the service running?") from error
 
 
 class Annif:
@@ -119,11 +141,18 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=40, help="documents to use")
     parser.add_argument("--env", type=Path, default=ENVIRONMENT, help="made if it is not there")
     arguments = parser.parse_args()
-    service = Service(arguments.url, arguments.project)
     try:
-        information = service.information()
-    except OSError as error:
-        sys.exit(f"{service.address}: {error}; is the service running?")
+        annif = check(arguments)
+    except ServiceError as error:
+        sys.exit(f"{error}\n(check_annif_client.py tells more about wrong answers)")
+    print(f"\n{annif.checks} checks, {annif.violations} violations")
+    sys.exit(1 if annif.violations else 0)
+
+
+def check(arguments: argparse.Namespace) -> Annif:
+    """All commands, one after the other."""
+    service = Service(arguments.url, arguments.project)
+    information = service.information()
     make_environment(arguments.env)
     vocabulary = read_vocabulary(arguments.vocab)
     documents = labelled(arguments.documents, vocabulary, arguments.count)
@@ -135,8 +164,7 @@ def main() -> None:
         check_index_folder(annif, service, documents)
         check_index_file(annif, service, documents)
         check_eval(annif, service, documents)
-    print(f"\n{annif.checks} checks, {annif.violations} violations")
-    sys.exit(1 if annif.violations else 0)
+    return annif
 
 
 def make_environment(env: Path) -> None:
@@ -207,7 +235,10 @@ def check_project(annif: Annif, information: dict[str, Any]) -> None:
     changed, seen = information["modification_time"], fields.get("Modification time")
     wanted = "-"
     if changed is not None:
-        wanted = datetime.fromisoformat(changed).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+        try:
+            wanted = datetime.fromisoformat(changed).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+        except (TypeError, ValueError):
+            wanted = f"a time, not {changed!r}"
     annif.check("shows the time of the last change", seen == wanted, (seen, wanted))
 
 
