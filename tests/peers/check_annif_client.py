@@ -374,6 +374,8 @@ def check_batches(session: Session, project: str, texts: Sequence[str]) -> None:
     answer = session.call("suggest_batch", project, documents, limit=3, threshold=0.01)
     if check_batch(session, answer, documents):
         for document, one in zip(documents, answer, strict=True):
+            if "metadata" in document:  # which the client's `suggest` cannot send
+                continue
             alone = session.suggested(project, document["text"], limit=3, threshold=0.01)
             what = f"{document.get('document_id')}: the scores that suggest gives"
             session.check(what, _close(_scores(one["results"]), _scores(alone)), _scores(alone))

@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import venv
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -28,7 +28,7 @@ from typing import Any
 from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
-from labelkin import Document, Vocabulary, read_corpus, read_vocabulary
+from labelkin import Document, Indexer, Vocabulary, read_corpus, read_vocabulary
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = ROOT / "benchmarks" / "work" / "annif" / "env"
@@ -136,8 +136,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("url", help="the API, such as http://127.0.0.1:8080/v1/")
     parser.add_argument("project", help="a trained project of the service")
-    parser.add_argument("--vocab", type=Path, required=True, help="the vocabulary of the project")
-    parser.add_argument("--documents", type=Path, required=True, help="documents with headings")
+    parser.add_argument(
+        "--vocab", type=Path, required=True, help="the project's vocabulary: a file or a collection"
+    )
+    parser.add_argument(
+        "--documents", type=Path, required=True, help="labelled documents: a file or a collection"
+    )
     parser.add_argument("--count", type=int, default=40, help="documents to use")
     parser.add_argument("--env", type=Path, default=ENVIRONMENT, help="made if it is not there")
     arguments = parser.parse_args()
@@ -154,7 +158,7 @@ def check(arguments: argparse.Namespace) -> Annif:
     service = Service(arguments.url, arguments.project)
     information = service.information()
     make_environment(arguments.env)
-    vocabulary = read_vocabulary(arguments.vocab)
+    vocabulary = vocabulary_of(arguments.vocab)
     documents = labelled(arguments.documents, vocabulary, arguments.count)
     with tempfile.TemporaryDirectory() as folder:
         annif = Annif(arguments.env.absolute(), Path(folder))
@@ -176,6 +180,23 @@ def make_environment(env: Path) -> None:
     subprocess.run(pip, check=True)
 
 
+def vocabulary_of(path: Path) -> Vocabulary:
+    """The vocabulary in a file or of a collection."""
+    if not path.is_dir():
+        return read_vocabulary(path)
+    with Indexer.open(path) as indexer:
+        return indexer.vocabulary
+
+
+def documents_of(path: Path) -> Iterator[Document]:
+    """The documents in a file or of a collection."""
+    if not path.is_dir():
+        yield from read_corpus(path).documents()
+        return
+    with Indexer.open(path) as indexer:
+        yield from indexer.documents()
+
+
 @dataclass(frozen=True)
 class Labelled:
     """A document's text on one line, and the ids of its headings."""
@@ -188,7 +209,7 @@ class Labelled:
 
 def labelled(path: Path, vocabulary: Vocabulary, count: int) -> list[Labelled]:
     """The first documents that have headings of the vocabulary."""
-    documents = (_labelled(one, vocabulary) for one in read_corpus(path).documents())
+    documents = (_labelled(one, vocabulary) for one in documents_of(path))
     chosen = list(islice((one for one in documents if one.uris), count))
     if not chosen:
         sys.exit(f"{path}: no document has a heading of the vocabulary")
