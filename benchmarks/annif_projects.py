@@ -212,7 +212,7 @@ def check(annif: Annif, records: int, jobs: int) -> dict[str, Any]:
 
 
 def make_environment(folder: Path) -> None:
-    if not (folder / "bin" / "python").exists():
+    if not (folder / "bin" / "pip").exists():
         venv.create(folder, with_pip=True)
     pip(folder, "install", "--quiet", *PACKAGES)
 
