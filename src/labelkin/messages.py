@@ -35,9 +35,9 @@ class Message(BaseModel):
 
 
 class Request(BaseModel):
-    """A body of a request; unknown keys are errors."""
+    """A body of a request; unknown keys are errors, and so is `true` for a number."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
 class Record(BaseModel):
@@ -45,6 +45,7 @@ class Record(BaseModel):
 
     model_config = ConfigDict(
         frozen=True,
+        strict=True,
         extra="allow",
         json_schema_extra={
             "examples": [

@@ -30,8 +30,7 @@ from labelkin.serve.service import Service, ServiceOf
 _LIMIT = 10
 _MOST_LANGUAGES = 5
 _INTEGER = re.compile(r"[+-]?[0-9]+")
-# Above, Python does not even read an integer.
-_MOST_DIGITS = 1000
+_LARGEST = 2**31 - 1
 _FORM = "application/x-www-form-urlencoded"
 _JSON = "application/json"
 _METADATA = "metadata_"
@@ -254,7 +253,12 @@ class _Asked:
                         "required": ["text"],
                         "properties": {
                             "text": {"type": "string"},
-                            "limit": {"type": "integer", "minimum": 0, "default": _LIMIT},
+                            "limit": {
+                                "type": "integer",
+                                "minimum": 0,
+                                "maximum": _LARGEST,
+                                "default": _LIMIT,
+                            },
                             "threshold": {
                                 "type": "number",
                                 "minimum": 0,
@@ -292,7 +296,7 @@ async def suggest_batch(
     service: ServiceOf,
     project_id: str,
     batch: Batch,
-    limit: Annotated[int, Query(ge=0)] = _LIMIT,
+    limit: Annotated[int, Query(ge=0, le=_LARGEST)] = _LIMIT,
     threshold: Annotated[float, Query(ge=0.0, le=1.0)] = 0.0,
     language: str = "",
 ) -> Response:
@@ -413,11 +417,15 @@ def _form(body: bytes) -> tuple[Document, _Asked]:
 def _limit(given: str | None) -> int:
     if given is None:
         return _LIMIT
-    if not _INTEGER.fullmatch(given) or len(given) > _MOST_DIGITS:
+    if not _INTEGER.fullmatch(given):
         raise ProblemError(400, "Wrong type, expected 'integer' for requestBody parameter 'limit'")
-    if int(given) < 0:
-        raise ProblemError(400, f"{int(given)} is less than the minimum of 0 - 'limit'")
-    return int(given)
+    # The contract says int32; a number with very many digits is not even read.
+    limit = int(given[:20])
+    if limit > _LARGEST:
+        raise ProblemError(400, f"the limit is greater than the maximum of {_LARGEST} - 'limit'")
+    if limit < 0:
+        raise ProblemError(400, f"{limit} is less than the minimum of 0 - 'limit'")
+    return limit
 
 
 def _threshold(given: str | None) -> float:

@@ -84,7 +84,7 @@ class ServedCollection(Closing):
         snapshot = self.snapshot
         if snapshot.generation().next_column:
             # So that the first correction and the first search by name do not wait for it.
-            snapshot.vocabulary.search("", limit=1)
+            snapshot.vocabulary.search("a", limit=1)
         self.vocabulary_languages()
 
     def vocabulary_languages(self) -> Mapping[str, int]:

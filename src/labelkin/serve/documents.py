@@ -239,14 +239,14 @@ async def remove_document(service: WriterOf, served: CollectionOf, identifier: s
 
 @router.post(
     "/annotate",
-    response_class=LinesResponse,
+    response_class=Response,
     responses={
         200: {
             "description": "A line per line of the request, in the same order: suggestions, or "
             '`{"line", "error"}`.',
             "content": {JSON_LINES: {"schema": {"type": "string"}}},
         },
-        **problems(404, 408, 413, 415, 422, 429, 503),
+        **problems(404, 408, 409, 413, 415, 422, 429, 503),
     },
     openapi_extra=_LINES,
     tags=["suggestions"],
