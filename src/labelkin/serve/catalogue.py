@@ -14,6 +14,8 @@ from labelkin.exceptions import CollectionNotFoundError, ConfigError, LabelkinEr
 from labelkin.indexer import Indexer
 from labelkin.layout import is_collection
 from labelkin.memo import Memo
+from labelkin.neighbours.term_index import index_names
+from labelkin.neighbours.vector_index import indexed_encoders
 from labelkin.scoring.methods import METHODS
 from labelkin.scoring.settings import Settings
 from labelkin.serve.problems import ProblemError
@@ -21,6 +23,7 @@ from labelkin.store.config import CONFIG_NAME, read_config
 from labelkin.store.models import DESCRIPTION
 from labelkin.store.snapshot import Snapshot
 from labelkin.vocab.concept import ALL_LANGUAGES
+from labelkin.wording import shortened
 
 logger = logging.getLogger(__name__)
 
@@ -109,6 +112,22 @@ class ServedCollection(Closing):
             known = ", ".join(self.vocabulary_languages()) or "none"
             raise ProblemError(422, f"no heading has a name in {asked!r}; known: {known}")
         return asked
+
+    def check_representation(self, asked: str | None) -> None:
+        """Refuse a representation without an index: a request must not build one."""
+        usual = self.indexer.config.representation.name
+        if asked in (None, usual):
+            return
+        collection = self.indexer.collection
+        known = {*index_names(collection), *indexed_encoders(collection)}
+        for part in str(asked).split(","):
+            name = "+".join(sorted(kind.strip() for kind in part.split("+")))
+            if name not in known:
+                raise ProblemError(
+                    422,
+                    f"no index of {shortened(part)!r}; there are {', '.join(sorted(known))} "
+                    "(`labelkin build` makes others)",
+                )
 
     def documents_with(self) -> Callable[[str], int]:
         """A function from ids of concepts to the numbers of documents that carry them."""
@@ -251,6 +270,14 @@ class Catalogue(Closing):
 
     def __iter__(self) -> Iterator[ServedCollection]:
         return iter(self._collections.values())
+
+    def without_paths(self, text: str) -> str:
+        """A message with the names of collections for their paths, which are nobody's business."""
+        for collection in self:
+            path = collection.indexer.collection.path
+            for shown in (str(path.resolve()), str(path)):
+                text = text.replace(shown, collection.name)
+        return text
 
     def collection(self, name: str) -> ServedCollection:
         """The collection with this name; a 404 if there is none."""

@@ -24,7 +24,7 @@ from labelkin.messages import (
 )
 from labelkin.serve.answers import answered, problems
 from labelkin.serve.catalogue import ServedCollection
-from labelkin.serve.problems import ProblemError, as_problem
+from labelkin.serve.problems import ProblemError
 from labelkin.serve.records import Records, query_of
 from labelkin.serve.service import CollectionOf, Service, ServiceOf, WriterOf
 from labelkin.serve.streams import JSON_LINES, Lines, LinesResponse, is_json_lines, line_batches
@@ -296,7 +296,7 @@ async def annotate(
                 try:
                     results = iter(suggested(served, documents, asked, settings).results)
                 except LabelkinError as error:
-                    problem = str(as_problem(error).detail)
+                    problem = service.catalogue.without_paths(str(error))
                     parsed = [{"line": number, "error": problem} for number, _ in batch]
                     results = iter(())
                 answers = [

@@ -99,7 +99,9 @@ def install(app: FastAPI) -> None:
     async def on_labelkin(request: Request, error: Exception) -> Response:
         if not isinstance(error, errors.LabelkinError):
             raise error
-        return await on_http(request, as_problem(error))
+        problem = as_problem(error)
+        problem.detail = request.app.state.service.catalogue.without_paths(problem.detail)
+        return await on_http(request, problem)
 
     async def on_invalid(request: Request, error: Exception) -> Response:
         if not isinstance(error, RequestValidationError):

@@ -40,7 +40,7 @@ async def ready(service: ServiceOf) -> Response:
     if not service.catalogue.is_loaded:
         return answered(Readiness(status="loading", problems={}), 503)
     failed = {
-        f"{collection.name}:{method}": problem
+        Project(collection, method).id: service.catalogue.without_paths(problem)
         for collection in service.catalogue
         for method, problem in collection.problems().items()
     }
@@ -97,7 +97,7 @@ async def show_collection(service: ServiceOf, served: CollectionOf) -> Response:
                 {
                     "name": state.name,
                     "usable": state.is_usable,
-                    "problem": state.problem,
+                    "problem": service.catalogue.without_paths(state.problem),
                     "documents": state.documents,
                     "added": state.added,
                     "removed": state.removed,
@@ -128,13 +128,16 @@ def _collection(service: Service, served: ServedCollection) -> CollectionMessage
         modified=None if modified is None else modified.isoformat(),
         writable=service.access.allows_writing and not snapshot.read_only,
         method=method,
-        methods=[_method(served, name) for name in METHODS.names()],
+        methods=[_method(service, served, name) for name in METHODS.names()],
     )
 
 
-def _method(served: ServedCollection, name: str) -> MethodMessage:
+def _method(service: Service, served: ServedCollection, name: str) -> MethodMessage:
     usable = served.is_trained(name)
     problem = "" if usable else served.problems().get(name, "not trained; run `labelkin train`")
     return MethodMessage(
-        name=name, project=Project(served, name).id, usable=usable, problem=problem
+        name=name,
+        project=Project(served, name).id,
+        usable=usable,
+        problem=service.catalogue.without_paths(problem),
     )

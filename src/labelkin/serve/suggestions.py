@@ -11,7 +11,7 @@ from fastapi import APIRouter, Response
 from labelkin.corpus.document import Document
 from labelkin.evaluate import DEFAULT_MEASURES, evaluate, parse_measure
 from labelkin.evaluate.gold import unknown_labels
-from labelkin.exceptions import LabelkinError
+from labelkin.exceptions import ConfigError, ModelMismatchError
 from labelkin.messages import (
     Asked,
     CompareAnswer,
@@ -32,7 +32,6 @@ from labelkin.messages import (
     SuggestionMessage,
     SuggestRequest,
 )
-from labelkin.scoring.methods import METHODS
 from labelkin.scoring.requested import requested_settings
 from labelkin.scoring.settings import Settings
 from labelkin.scoring.suggestion import Suggestion
@@ -148,6 +147,7 @@ async def neighbours(
 
     def work() -> NeighboursAnswer:
         served.require(asked.generation)
+        served.check_representation(asked.representation)
         language = served.language(asked.language)
         near = served.indexer.neighbours(
             documents, asked.k, representation=asked.representation, terms=asked.terms
@@ -183,6 +183,7 @@ async def evaluate_methods(
 
     def work() -> EvaluationReport:
         served.require(asked.generation)
+        served.check_representation(asked.representation)
         indexer = served.indexer
         methods = asked.methods or [indexer.config.suggest.method]
         settings = [settings_of(served, None, one) for one in methods]
@@ -232,18 +233,18 @@ def settings_of(
     settings = requested_settings(
         indexer.config, indexer.runtime.models, method, lenient=lenient, **given
     )
-    check_usable(served, settings.method)
+    method_used, models = settings.implementation, indexer.runtime.models
+    method_used.check_installed()
+    for kind in method_used.required_models():
+        models.get(kind)
+    if asked is not None and asked.representation is not None:
+        served.check_representation(asked.representation)
+        try:
+            method_used.check_representation(models, asked.representation)
+        except ModelMismatchError as error:
+            # Not a fault of the model: the request asks for something else.
+            raise ConfigError(str(error)) from error
     return settings
-
-
-def check_usable(served: ServedCollection, method: str) -> None:
-    """Raise a 503 that says what to do if a method cannot be used."""
-    try:
-        METHODS[method].check_installed()
-        for kind in METHODS[method].required_models():
-            served.indexer.runtime.models.get(kind)
-    except LabelkinError as error:
-        raise ProblemError(503, str(error)) from error
 
 
 def suggested(
