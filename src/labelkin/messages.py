@@ -408,7 +408,6 @@ class DocumentSuggestions(Message):
 
     id: str | None
     title: str
-    language: str | None = None
     suggestions: list[SuggestionMessage]
 
 

@@ -15,6 +15,7 @@ import time
 from collections import Counter
 from datetime import UTC, datetime
 
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from labelkin.serve.problems import ProblemError, response_to
@@ -108,9 +109,13 @@ class _Exchange:
             scope = {**scope, "method": "GET"}
         try:
             await app(scope, self._counted_receive, self._counted_send)
-        except _SlowReaderError:
-            # The connection is of no use any more; the server closes it.
+        except (ConnectionError, ClientDisconnect):
+            # Nothing more can be said; the server closes the connection.
             self._status = _CLOSED
+        except Exception:
+            # The framework has answered with a 500, which is in the log, and raises again.
+            if not self._status:
+                raise
         finally:
             self._route = getattr(scope.get("route"), "path", _UNMATCHED)
 
@@ -182,7 +187,7 @@ class _Exchange:
             )
 
 
-class _SlowReaderError(Exception):
+class _SlowReaderError(ConnectionError):
     """A client does not take its answer."""
 
 

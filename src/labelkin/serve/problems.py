@@ -11,6 +11,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import PlainTextResponse, Response
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from labelkin import exceptions as errors
 from labelkin.messages import Problem
@@ -109,7 +110,9 @@ def install(app: FastAPI) -> None:
         return await on_http(request, invalid(request, error.errors()))
 
     async def on_failure(request: Request, error: Exception) -> Response:
-        logger.error("request %s failed", _request_id(request), exc_info=error)
+        # Of a connection that is lost there is nothing to be mended.
+        if not isinstance(error, ConnectionError | ClientDisconnect):
+            logger.error("request %s failed", _request_id(request), exc_info=error)
         problem = ProblemError(500, "an error of labelkin; the log of the service has the details")
         return response_to(problem, request.url.path, _request_id(request))
 

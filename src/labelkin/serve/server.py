@@ -35,7 +35,8 @@ _SHUTDOWN_SECONDS = 30
 class PatientProtocol(HttpToolsProtocol):
     """Closes connections whose requests do not begin in time, or begin with too much.
 
-    uvicorn itself waits for ever for the first line and headers.
+    uvicorn itself waits for ever for the first line and headers, and for the
+    rest of a body that has been answered already.
     """
 
     seconds = 20.0
@@ -44,6 +45,7 @@ class PatientProtocol(HttpToolsProtocol):
         """Wait for the head of a request."""
         super().connection_made(transport)
         self._head = 0
+        self._has_body = False
         self._expect_head()
 
     def _expect_head(self) -> None:
@@ -74,12 +76,20 @@ class PatientProtocol(HttpToolsProtocol):
         """The head has come; bodies have limits of their own."""
         self._head_timer.cancel()
         self._head = -(2**62)
+        self._has_body = True
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
         """The body has come; the next bytes are the head of another request."""
         super().on_message_complete()
         self._head = 0
+        self._has_body = False
+
+    def on_response_complete(self) -> None:
+        """The answer was sent; a client that sends on gets some time to notice."""
+        super().on_response_complete()
+        if self._has_body:
+            self.loop.call_later(self.seconds, self.transport.close)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import logging
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import IO
 
 from fastapi import Request
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from labelkin.serve.problems import ProblemError
+
+logger = logging.getLogger(__name__)
 
 JSON_LINES = "application/x-ndjson"
 _MEDIA_TYPES = (JSON_LINES, "application/jsonl", "application/jsonlines", "application/json-lines")
@@ -74,7 +80,8 @@ class LinesResponse(Response):
 
     Many clients send everything before they read anything. So `produce` never
     waits for the client to read: what it writes is held in a temporary file.
-    An answer that could not be finished is broken off, not ended.
+    An answer that cannot be finished gets a last line with the error and is not
+    ended: the server closes the connection, so that nobody takes it for a whole one.
     """
 
     def __init__(self, produce: Callable[[Callable[[bytes], None]], Awaitable[None]]) -> None:
@@ -91,22 +98,34 @@ class LinesResponse(Response):
             "headers": self.raw_headers,
         }
         await send(start)
-        with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as spool:
-            queue = _Spool(spool)
-            producer = asyncio.create_task(self._produce_to(queue))
+        with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as file:
+            spool = _Spool(file)
+            producer = asyncio.create_task(self._produce_to(spool))
             try:
-                while chunk := await queue.next():
+                while chunk := await spool.next():
                     await send({"type": "http.response.body", "body": chunk, "more_body": True})
-                await producer
+                is_whole = await producer
             finally:
                 producer.cancel()
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
+        if is_whole:
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def _produce_to(self, queue: _Spool) -> None:
+    async def _produce_to(self, spool: _Spool) -> bool:
+        """Write all lines; False if that failed."""
         try:
-            await self._produce(queue.write)
+            await self._produce(spool.write)
+        except ClientDisconnect:
+            return False
+        except HTTPException as error:
+            spool.write(json.dumps({"error": str(error.detail)}).encode() + b"\n")
+            return False
+        except Exception:
+            logger.exception("a stream failed")
+            spool.write(b'{"error": "an error of labelkin; its log has the details"}\n')
+            return False
         finally:
-            queue.end()
+            spool.end()
+        return True
 
 
 class _Spool:

@@ -85,7 +85,7 @@ async def compare(service: ServiceOf, served: CollectionOf, asked: CompareReques
         if methods is None:
             methods = [one for one in served.indexer.usable_methods() if served.is_trained(one)]
         # What does not apply to one of the methods is ignored there.
-        settings = [settings_of(served, asked, one, lenient=True) for one in methods]
+        settings = [settings_of(served, asked, one, lenient=True) for one in dict.fromkeys(methods)]
         answers = served.indexer.answers(
             [document],
             settings,
@@ -186,7 +186,7 @@ async def evaluate_methods(
         served.check_representation(asked.representation)
         indexer = served.indexer
         methods = asked.methods or [indexer.config.suggest.method]
-        settings = [settings_of(served, None, one) for one in methods]
+        settings = [settings_of(served, None, one) for one in dict.fromkeys(methods)]
         evaluations = indexer.compare(labelled, settings, representation=asked.representation)
         return EvaluationReport(
             documents=len(labelled),
