@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench experiment soak clean
+.PHONY: help demo test check format peers bench experiment soak clean
 
 help:  ## List the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -47,6 +47,9 @@ check: $(VENV)/.test  ## Lint, formatting and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+peers: $(VENV)/.test  ## Annif's clients and schemathesis against the service; installs Annif
+	$(BIN)/python tests/peers/run.py
 
 format: $(VENV)/.test  ## Format the code
 	$(BIN)/ruff check --fix .
