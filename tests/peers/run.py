@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
 WORK = ROOT / "benchmarks" / "work" / "annif"
 PACKAGES = ("annif==1.4.3", "annif-client==0.5.0")
-TOKEN = "secret"  # noqa: S105 - of a service that lives for a minute
+TOKEN = "secret"
 TEXTS = ("Late blight of potatoes", "Herring fishing on the coast")
 # Left out is positive_data_acceptance: whether a document has a text, a language has names or a
 # method has been trained is not in a schema.
