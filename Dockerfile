@@ -20,7 +20,9 @@ RUN pip wheel --no-cache-dir --constraint constraints.txt --wheel-dir /wheels '.
     && /opt/labelkin/bin/pip uninstall --yes pip
 
 FROM ${BASE}
-# LightGBM needs the OpenMP runtime. The ids are numbers, so that orchestrators see that it is not root.
+# LightGBM needs the OpenMP runtime; Debian keeps only its latest version, so it has no pin. The ids
+# are numbers, so that orchestrators see that it is not root.
+# hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends libgomp1 \
     && rm -rf /var/lib/apt/lists/* \
