@@ -25,7 +25,11 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     path = tmp_path_factory.mktemp("serve") / "small"
     with Indexer.create(path, language="en") as indexer:
         indexer.add([Document("1", "On wheat", labels=("Wheat",))])
-    service = Service(ServiceSettings(collections={"small": path}, access_log=False))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LABELKIN_TOKEN", "secret")
+        service = Service(
+            ServiceSettings(collections={"small": path}, max_documents=2, access_log=False)
+        )
     with TestClient(create_app(service)) as client:
         yield client
 
@@ -47,3 +51,11 @@ def test_requests_are_counted_by_whole_routes(client: TestClient) -> None:
     counted = set(re.findall(r'labelkin_requests_total\{method="\w+",route="([^"]*)"', figures))
     prefix = "/api/v1/collections/{collection}"
     assert counted >= {f"{prefix}/suggest", f"{prefix}/documents/{{identifier:path}}"}
+
+
+def test_streams_have_any_number_of_documents(client: TestClient) -> None:
+    lines = "".join(f'{{"id": "{number}", "title": "On oats"}}\n' for number in range(3))
+    headers = {"Content-Type": "application/x-ndjson", "Authorization": "Bearer secret"}
+    answer = client.post("/api/v1/collections/small/documents", content=lines, headers=headers)
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["added"] + answer.json()["replaced"] == 3

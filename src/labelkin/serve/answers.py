@@ -9,8 +9,6 @@ from pydantic import BaseModel
 
 from labelkin.serve.problems import MEDIA_TYPE
 
-# Where everything about one collection is.
-COLLECTION = "/api/v1/collections/{collection}"
 _ABOUT = {
     400: "The body or a parameter cannot be read.",
     401: "The token is missing or wrong.",

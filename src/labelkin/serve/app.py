@@ -55,7 +55,9 @@ def create_app(service: Service) -> ASGIApp:
         lifespan=lifespan,
     )
     app.state.service = service
-    collections = APIRouter(dependencies=[Depends(_json_only)])
+    collections = APIRouter(
+        prefix="/api/v1/collections/{collection}", dependencies=[Depends(_json_only)]
+    )
     for part in (suggestions, concepts, documents):
         collections.include_router(part.router)
     app.include_router(status.router)

@@ -17,13 +17,13 @@ from labelkin.messages import (
     TreeNode,
     named,
 )
-from labelkin.serve.answers import COLLECTION, answered, problems
+from labelkin.serve.answers import answered, problems
 from labelkin.serve.problems import ProblemError
 from labelkin.serve.service import CollectionOf, ServiceOf
 from labelkin.vocab.concept import Concept
 from labelkin.vocab.vocabulary import Vocabulary
 
-router = APIRouter(prefix=COLLECTION, tags=["vocabulary"])
+router = APIRouter(tags=["vocabulary"])
 _PROBLEMS = problems(404, 422, 429, 503)
 
 Language = Annotated[str | None, Query(description="The language of names, or `all`.")]

@@ -22,7 +22,7 @@ from labelkin.messages import (
     WriteReport,
     as_json,
 )
-from labelkin.serve.answers import COLLECTION, answered, problems
+from labelkin.serve.answers import answered, problems
 from labelkin.serve.catalogue import ServedCollection
 from labelkin.serve.problems import ProblemError, as_problem
 from labelkin.serve.records import Records, query_of
@@ -31,7 +31,7 @@ from labelkin.serve.streams import JSON_LINES, Lines, LinesResponse, is_json_lin
 from labelkin.serve.suggestions import settings_of, suggested
 from labelkin.store.reports import AddReport
 
-router = APIRouter(prefix=COLLECTION, tags=["documents"])
+router = APIRouter(tags=["documents"])
 _READ = problems(404, 422, 429, 503)
 _WRITE = problems(400, 401, 403, 404, 408, 413, 415, 422, 429, 503, 507)
 # Documents of a stream that are annotated, and that are stored, at a time.
@@ -168,7 +168,7 @@ async def _add_stream(service: Service, request: Request, served: ServedCollecti
                 for record in records.on_line(line, f"line {number}")
             ]
             documents = records.documents(given)
-            service.check_texts(documents, batch[0][0])
+            service.check_lengths(documents, batch[0][0])
             return served.indexer.add(documents)
 
         total.merge(await service.gate.patient(work))
@@ -239,8 +239,7 @@ async def remove_document(service: WriterOf, served: CollectionOf, identifier: s
 
 @router.post(
     "/annotate",
-    status_code=200,
-    response_class=LinesResponse,
+    response_class=Response,
     responses={
         200: {
             "description": "A line per line of the request, in the same order: suggestions, or "

@@ -36,13 +36,13 @@ from labelkin.scoring.methods import METHODS
 from labelkin.scoring.requested import requested_settings
 from labelkin.scoring.settings import Settings
 from labelkin.scoring.suggestion import Suggestion
-from labelkin.serve.answers import COLLECTION, answered, problems
+from labelkin.serve.answers import answered, problems
 from labelkin.serve.catalogue import ServedCollection
 from labelkin.serve.problems import ProblemError
 from labelkin.serve.records import Records, query
 from labelkin.serve.service import CollectionOf, ServiceOf
 
-router = APIRouter(prefix=COLLECTION, tags=["suggestions"])
+router = APIRouter(tags=["suggestions"])
 _PROBLEMS = problems(400, 404, 408, 413, 415, 422, 429, 503)
 
 
