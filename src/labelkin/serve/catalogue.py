@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
+from urllib.parse import quote
 
 from labelkin.closing import Closing
 from labelkin.exceptions import CollectionNotFoundError, ConfigError, LabelkinError
@@ -311,19 +312,13 @@ class Catalogue(Closing):
 
 
 def served_paths(collections: Sequence[str]) -> dict[str, Path]:
-    """Collections by the names that they are served under; each is a path or NAME=PATH.
+    """Collections by the names that they are served under.
 
-    By default a collection has the name that labelkin.toml gives it, else that of its folder.
+    Each is a path, NAME=PATH, or a folder of collections, which stands for all of them. By
+    default a collection has the name that labelkin.toml gives it, else that of its folder.
     """
     paths: dict[str, Path] = {}
-    for given in collections:
-        name, mark, rest = given.partition("=")
-        path = Path(rest if mark and not Path(given).exists() else given)
-        if path == Path(given):
-            name = ""
-        if not is_collection(path):
-            raise CollectionNotFoundError(f"{path}: there is no collection; see `labelkin init`")
-        name = name or _own_name(path)
+    for name, path in _named_paths(collections):
         if not _is_url_part(name):
             raise ConfigError(
                 f"{name!r} cannot be part of a URL; give the collection another name: "
@@ -338,9 +333,39 @@ def served_paths(collections: Sequence[str]) -> dict[str, Path]:
     return paths
 
 
+def _named_paths(collections: Sequence[str]) -> Iterator[tuple[str, Path]]:
+    for given in collections:
+        name, mark, rest = given.partition("=")
+        path = Path(rest if mark and not Path(given).exists() else given)
+        if path == Path(given):
+            name = ""
+        if is_collection(path):
+            yield name or _own_name(path), path
+            continue
+        inside = [] if name else _collections_in(path)
+        if not inside:
+            raise CollectionNotFoundError(
+                f"{path}: there is no collection, nor a folder of collections; see `labelkin init`"
+            )
+        yield from ((_own_name(one), one) for one in inside)
+
+
+def _collections_in(folder: Path) -> list[Path]:
+    return sorted(filter(_is_served, folder.iterdir())) if folder.is_dir() else []
+
+
+def _is_served(path: Path) -> bool:
+    """Whether a folder in a folder is served; others, such as lost+found, need not be readable."""
+    try:
+        return is_collection(path)
+    except OSError:
+        return False
+
+
 def _own_name(path: Path) -> str:
+    """The name of labelkin.toml if it is short for URLs, not a title that would be escaped."""
     name = read_config(path / CONFIG_NAME, needed=False).collection.name.strip()
-    return name if _is_url_part(name) else path.resolve().name
+    return name if name and quote(name, safe="") == name else path.resolve().name
 
 
 def _is_url_part(name: str) -> bool:

@@ -168,7 +168,7 @@ async def _add_stream(service: Service, request: Request, served: ServedCollecti
                 for record in records.on_line(line, f"line {number}")
             ]
             documents = records.documents(given)
-            service.check_texts(documents, batch[0][0])
+            service.check_lengths(documents, batch[0][0])
             return served.indexer.add(documents)
 
         total.merge(await service.gate.patient(work))

@@ -28,6 +28,8 @@ _STREAMS = re.compile(r"/api/v1/collections/[^/]+/(annotate|documents)/*")
 _LEADING_SLASHES = re.compile(r"^/{2,}")
 _REQUEST_ID = re.compile(r"[\w.:-]{1,64}")
 _UNMATCHED = "unmatched"
+_COLLECTION = "{collection}"
+_PREFIX = f"/api/v1/collections/{_COLLECTION}"
 # In the log: the client closed the connection, or did not take the answer.
 _CLOSED = 499
 
@@ -165,7 +167,7 @@ class _Exchange:
     def finish(self) -> None:
         """Count and log the request."""
         seconds = time.perf_counter() - self._started
-        metrics, route = self._service.metrics, self._route
+        metrics, route = self._service.metrics, self._template()
         metrics.requests.labels(route, self._scope["method"], str(self._status)).inc()
         metrics.seconds.labels(route).observe(seconds)
         if self._service.settings.access_log:
@@ -185,6 +187,12 @@ class _Exchange:
                     ensure_ascii=True,
                 )
             )
+
+    def _template(self) -> str:
+        """The whole route: that of a router within a router lacks the prefix of the outer one."""
+        if "collection" in self._scope.get("path_params", {}) and _COLLECTION not in self._route:
+            return _PREFIX + self._route
+        return self._route
 
 
 class _SlowReaderError(ConnectionError):

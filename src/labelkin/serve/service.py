@@ -61,13 +61,18 @@ class Service(Closing):
 
     def check_texts(self, documents: Sequence[Document], first: int = 1) -> None:
         """Refuse too many documents, and texts that are too long; `first` is for messages."""
-        most, longest = self.settings.max_documents, self.settings.max_characters
+        most = self.settings.max_documents
         if len(documents) > most:
             raise ProblemError(
                 413,
                 f"{len(documents)} documents; send at most {most} at a time, or stream them to "
                 "annotate or documents, which have no limit",
             )
+        self.check_lengths(documents, first)
+
+    def check_lengths(self, documents: Iterable[Document], first: int = 1) -> None:
+        """Refuse texts that are too long; `first` is the number of the first in messages."""
+        longest = self.settings.max_characters
         for number, document in enumerate(documents, start=first):
             if len(document.text) > longest:
                 raise ProblemError(
