@@ -83,7 +83,7 @@ def _load(service: Service) -> None:
     logger.info("ready after %.1f s", time.perf_counter() - started)
 
 
-def _json_only(request: Request) -> None:
+async def _json_only(request: Request) -> None:
     """Refuse bodies that are not JSON, where nothing else is expected."""
     if request.method not in ("POST", "PUT", "PATCH"):
         return
