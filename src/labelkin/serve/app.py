@@ -60,9 +60,10 @@ def create_app(service: Service) -> ASGIApp:
     )
     for part in (suggestions, concepts, documents):
         collections.include_router(part.router)
-    app.include_router(status.router)
-    app.include_router(collections)
+    # Routes are tried in this order: the busiest first.
     app.include_router(annif.router)
+    app.include_router(collections)
+    app.include_router(status.router)
     app.add_api_route("/metrics", status.metrics, include_in_schema=False)
     install(app)
     app.openapi = lambda: _described(app)  # type: ignore[method-assign]
