@@ -125,11 +125,11 @@ class ServedCollection(Closing):
         """Whether a method can suggest something."""
         if method in self.problems and not self._is_loadable(method):
             return False
-        snapshot = self.snapshot
+        snapshot, models = self.snapshot, self.indexer.runtime.models
         has_concepts = snapshot.generation().next_column > 0
         needs_documents = METHODS[method].depth(self.settings(method)) > 0
         return (
-            method in self.indexer.usable_methods()
+            all(models.has(kind) for kind in METHODS[method].required_models())
             and has_concepts
             and (not needs_documents or snapshot.count() > 0)
         )
