@@ -159,7 +159,7 @@ class DetectedLanguages(BaseModel):
 def _only(media_type: str) -> Any:
     """Refuse a body of another type, as Annif does."""
 
-    def check(request: Request) -> None:
+    async def check(request: Request) -> None:
         given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if given == media_type or (not given and not int(_length(request))):
             return

@@ -161,10 +161,10 @@ class ServedCollection(Closing):
 
     def is_trained(self, method: str) -> bool:
         """Whether a method can suggest something."""
-        snapshot = self.snapshot
+        snapshot, models = self.snapshot, self.indexer.runtime.models
         needs_documents = METHODS[method].depth(self.settings(method)) > 0
         return (
-            method in self.indexer.usable_methods()
+            all(models.has(kind) for kind in METHODS[method].required_models())
             and method not in self.problems()
             and snapshot.generation().next_column > 0
             and (not needs_documents or snapshot.count() > 0)

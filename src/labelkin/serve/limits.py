@@ -138,7 +138,8 @@ class _Exchange:
             # Waiting for the end of the connection, not for a part of the body.
             return await self._receive()
         try:
-            message = await asyncio.wait_for(self._receive(), seconds)
+            async with asyncio.timeout(seconds):
+                message = await self._receive()
         except TimeoutError:
             raise ProblemError(
                 408,
@@ -160,7 +161,8 @@ class _Exchange:
             message = {**message, "headers": headers}
         self._sent += len(message.get("body", b""))
         try:
-            await asyncio.wait_for(self._send(message), self._service.settings.slow_seconds)
+            async with asyncio.timeout(self._service.settings.slow_seconds):
+                await self._send(message)
         except TimeoutError:
             raise _SlowReaderError from None
 

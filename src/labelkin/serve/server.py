@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import multiprocessing
 import os
 import signal
 import socket
 import sys
 import tempfile
+from threading import Thread
 from typing import Any
 
 import uvicorn
@@ -21,6 +23,8 @@ from labelkin.serve.app import create_app
 from labelkin.serve.metrics import SHARED_VARIABLE
 from labelkin.serve.service import Service
 from labelkin.serve.settings import ServiceSettings
+
+logger = logging.getLogger(__name__)
 
 # How worker processes receive the settings.
 _SETTINGS_VARIABLE = "LABELKIN_SERVE_SETTINGS"
@@ -121,7 +125,17 @@ def worker_app() -> ASGIApp:
     settings = ServiceSettings.model_validate_json(os.environ[_SETTINGS_VARIABLE])
     PatientProtocol.seconds = settings.slow_seconds
     set_up_logging(settings)
+    Thread(target=_end_with_parent, name="labelkin-parent", daemon=True).start()
     return create_app(Service(settings))
+
+
+def _end_with_parent() -> None:
+    """Shut down once the parent process has gone: whoever starts it again needs the port."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        logger.warning("the parent process has ended; shutting down")
+        signal.raise_signal(signal.SIGTERM)
 
 
 def run(settings: ServiceSettings, listening: socket.socket) -> None:

@@ -96,22 +96,27 @@ class Service(Closing):
         )
 
 
-def service_of(request: Request) -> Service:
+# Coroutines, though they wait for nothing: FastAPI hands plain functions to a thread each time.
+async def service_of(request: Request) -> Service:
     """The service that a request is sent to."""
-    service: Service = request.app.state.service
-    return service
+    return _service(request)
 
 
-def writer_of(request: Request) -> Service:
+async def writer_of(request: Request) -> Service:
     """The service, if the request may write; else a problem."""
-    service = service_of(request)
+    service = _service(request)
     service.access.check(request.headers)
     return service
 
 
-def collection_of(request: Request, collection: str) -> ServedCollection:
+async def collection_of(request: Request, collection: str) -> ServedCollection:
     """The collection that a request names."""
-    return service_of(request).catalogue.collection(collection)
+    return _service(request).catalogue.collection(collection)
+
+
+def _service(request: Request) -> Service:
+    service: Service = request.app.state.service
+    return service
 
 
 ServiceOf = Annotated[Service, Depends(service_of)]
