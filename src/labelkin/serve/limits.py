@@ -27,8 +27,6 @@ _STREAMS = re.compile(r"/api/v1/collections/[^/]+/(annotate|documents)/*")
 _LEADING_SLASHES = re.compile(r"^/{2,}")
 _REQUEST_ID = re.compile(r"[\w.:-]{1,64}")
 _UNMATCHED = "unmatched"
-# In the log: the client closed the connection, or did not take the answer.
-_CLOSED = 499
 
 
 class Limits:
@@ -108,9 +106,10 @@ class _Exchange:
             scope = {**scope, "method": "GET"}
         try:
             await app(scope, self._counted_receive, self._counted_send)
-        except _SlowReaderError:
-            # The connection is of no use any more; the server closes it.
-            self._status = _CLOSED
+        except Exception:
+            # It was logged and answered, or the answer is broken off: the server closes it.
+            if not self._status:
+                raise
         finally:
             self._route = getattr(scope.get("route"), "path", _UNMATCHED)
 
@@ -152,10 +151,7 @@ class _Exchange:
             headers.append((b"x-content-type-options", b"nosniff"))
             message = {**message, "headers": headers}
         self._sent += len(message.get("body", b""))
-        try:
-            await asyncio.wait_for(self._send(message), self._service.settings.slow_seconds)
-        except TimeoutError:
-            raise _SlowReaderError from None
+        await self._send(message)
 
     def finish(self) -> None:
         """Count and log the request."""
@@ -182,12 +178,9 @@ class _Exchange:
             )
 
 
-class _SlowReaderError(Exception):
-    """A client does not take its answer."""
-
-
 def _is_json(headers: dict[bytes, bytes]) -> bool:
-    return headers.get(b"content-type", b"").partition(b";")[0].strip() == b"application/json"
+    given = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+    return given == b"application/json"
 
 
 def _given_id(value: bytes) -> str:

@@ -11,6 +11,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import PlainTextResponse, Response
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from labelkin import exceptions as errors
 from labelkin.messages import Problem
@@ -30,6 +31,8 @@ _STATUSES: tuple[tuple[type[errors.LabelkinError], int], ...] = (
 # After a 503 of these, the same request may succeed a little later.
 _PASSING = (errors.CollectionBusyError,)
 _SHOWN = 100
+# The client closed the connection before it had sent everything.
+_CLOSED = 499
 
 
 class ProblemError(HTTPException):
@@ -105,6 +108,12 @@ def install(app: FastAPI) -> None:
             raise error
         return await on_http(request, invalid(request, error.errors()))
 
+    async def on_closed(_: Request, error: Exception) -> Response:
+        if not isinstance(error, ClientDisconnect):
+            raise error
+        # For the log only: nobody reads it.
+        return Response(status_code=_CLOSED)
+
     async def on_failure(request: Request, error: Exception) -> Response:
         logger.error("request %s failed", _request_id(request), exc_info=error)
         problem = ProblemError(500, "an error of labelkin; the log of the service has the details")
@@ -113,6 +122,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, on_http)
     app.add_exception_handler(errors.LabelkinError, on_labelkin)
     app.add_exception_handler(RequestValidationError, on_invalid)
+    app.add_exception_handler(ClientDisconnect, on_closed)
     app.add_exception_handler(Exception, on_failure)
 
 

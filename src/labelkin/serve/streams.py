@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import IO
 
 from fastapi import Request
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
@@ -44,11 +45,11 @@ async def line_batches(
     rest, number, size = b"", 0, 0
     async for chunk in request.stream():
         *lines, rest = (rest + chunk).split(b"\n")
-        if len(rest) > longest:
-            raise _too_long(number + len(lines) + 1, longest)
         for line in lines:
             number += 1
             if len(line) > longest:
+                if batch:
+                    yield batch
                 raise _too_long(number, longest)
             if line.strip():
                 batch.append((number, line.decode("utf-8", "replace")))
@@ -56,9 +57,12 @@ async def line_batches(
             if len(batch) >= most or size >= _BATCH_BYTES:
                 yield batch
                 batch, size = [], 0
-        if batch and eager:
+        is_too_long = len(rest) > longest
+        if batch and (eager or is_too_long):
             yield batch
             batch, size = [], 0
+        if is_too_long:
+            raise _too_long(number + 1, longest)
     if rest.strip():
         batch.append((number + 1, rest.decode("utf-8", "replace")))
     if batch:
@@ -98,6 +102,8 @@ class LinesResponse(Response):
                 while chunk := await queue.next():
                     await send({"type": "http.response.body", "body": chunk, "more_body": True})
                 await producer
+            except ClientDisconnect:
+                return
             finally:
                 producer.cancel()
         await send({"type": "http.response.body", "body": b"", "more_body": False})
