@@ -29,7 +29,8 @@ from labelkin.serve.service import Service, ServiceOf
 
 _LIMIT = 10
 _MOST_LANGUAGES = 5
-_INTEGER = re.compile(r"[+-]?\d{1,18}")
+_INTEGER = re.compile(r"[+-]?[0-9]{1,1000}")
+_MOST_LIMIT = 2**31 - 1
 _FORM = "application/x-www-form-urlencoded"
 _JSON = "application/json"
 _METADATA = "metadata_"
@@ -388,7 +389,10 @@ def _form(body: bytes) -> _Form:
     """
     if not body:
         raise ProblemError(400, "RequestBody is required")
-    fields = dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
+    fields: dict[str, str] = {}
+    for key, value in parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True):
+        # As Annif joins them: a text may come in parts, a limit may not.
+        fields[key] = f"{fields[key]},{value}" if key in fields else value
     if "text" not in fields:
         raise ProblemError(400, "'text' is a required property")
     metadata = {
@@ -411,7 +415,7 @@ def _limit(given: str | None) -> int:
         raise ProblemError(400, "Wrong type, expected 'integer' for requestBody parameter 'limit'")
     if int(given) < 0:
         raise ProblemError(400, f"{int(given)} is less than the minimum of 0 - 'limit'")
-    return int(given)
+    return min(int(given), _MOST_LIMIT)
 
 
 def _threshold(given: str | None) -> float:
