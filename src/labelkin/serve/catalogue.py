@@ -10,7 +10,12 @@ from pathlib import Path
 from threading import Event
 
 from labelkin.closing import Closing
-from labelkin.exceptions import CollectionNotFoundError, ConfigError, LabelkinError
+from labelkin.exceptions import (
+    CollectionBehindError,
+    CollectionNotFoundError,
+    ConfigError,
+    LabelkinError,
+)
 from labelkin.indexer import Indexer
 from labelkin.layout import is_collection
 from labelkin.memo import Memo
@@ -57,9 +62,18 @@ class ServedCollection(Closing):
         return generation
 
     def require(self, generation: int | None) -> None:
-        """Let the calling thread see this generation or a later one."""
-        if generation is not None:
+        """Let the calling thread see this generation or a later one; a 422 if there is none."""
+        if generation is None:
+            return
+        try:
             self.indexer.require(generation)
+        except CollectionBehindError:
+            latest = self.indexer.collection.generation().number
+            raise ProblemError(
+                422,
+                f"{self.name} is at generation {latest}, not at {generation} or later; was it "
+                "restored from a backup, or is it another collection?",
+            ) from None
 
     def warm_up(self) -> None:
         """Load everything that requests with any of the methods need.
