@@ -55,7 +55,8 @@ def make_small(path: Path, documents: int = 60) -> Path:
     vocabulary = Vocabulary([*demo_concepts(0), *ODD_CONCEPTS])
     with Indexer.create(path, vocabulary, language="en") as indexer:
         indexer.add(demo_documents(documents, 0))
-        indexer.build()
+        # Writes the caches that a service would write when it starts.
+        indexer.warm_up(indexer.usable_methods())
     return path
 
 

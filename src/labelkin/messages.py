@@ -337,7 +337,8 @@ class Asked(Request):
     )
     exclude: list[str] | None = Field(default=None, description="Never these headings.")
     representation: str | None = Field(
-        default=None, description="How documents are compared, e.g. `stems` or `stems,lsa`."
+        default=None,
+        description="How documents are compared, e.g. `stems`; one that the service runs with.",
     )
     fold_broader: bool = Field(
         default=False, description="Drop headings that a narrower one implies."

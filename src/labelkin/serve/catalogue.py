@@ -38,10 +38,11 @@ _NOT_IN_URLS = "/\\?#%"
 class ServedCollection(Closing):
     """One open collection under the name that the service gives it."""
 
-    def __init__(self, name: str, indexer: Indexer) -> None:
+    def __init__(self, name: str, indexer: Indexer, representations: Sequence[str] = ()) -> None:
         self.name = name
         self.indexer = indexer
-        #: Methods that could not be loaded, and why.
+        self._representations = representations
+        #: Methods and representations that could not be loaded, and why.
         self.problems: dict[str, str] = {}
         self._facts = Memo(_MOST_MEMOS)
 
@@ -87,6 +88,12 @@ class ServedCollection(Closing):
             except LabelkinError as error:
                 self.problems[method] = str(error)
                 logger.warning("%s: %s cannot be used: %s", self.name, method, error)
+        for representation in self._representations:
+            try:
+                self.indexer.search(representation)
+            except LabelkinError as error:
+                self.problems[representation] = str(error)
+                logger.warning("%s: %s cannot be used: %s", self.name, representation, error)
         snapshot = self.snapshot
         if snapshot.generation().next_column:
             # So that the first correction and the first search by name do not wait for it.
@@ -115,6 +122,22 @@ class ServedCollection(Closing):
             known = ", ".join(self.vocabulary_languages()) or "none"
             raise ProblemError(422, f"no heading has a name in {asked!r}; known: {known}")
         return asked
+
+    def check_representation(self, asked: str | None) -> None:
+        """Refuse a representation that the service was not started with.
+
+        Its index would be built by the request, its model read from any path or
+        downloaded.
+        """
+        own = self.indexer.config.representation.name
+        usable = list(dict.fromkeys(_parts(",".join((own, *self._representations)))))
+        for part in _parts(asked or ""):
+            if part not in usable:
+                raise ProblemError(
+                    422,
+                    f"no representation {part!r} here; there are {', '.join(usable)}; others need "
+                    "`labelkin serve --representation NAME`",
+                )
 
     def documents_with(self) -> Callable[[str], int]:
         """A function from ids of concepts to the numbers of documents that carry them."""
@@ -219,13 +242,19 @@ def project_id(project: Project) -> str:
 class Catalogue(Closing):
     """All collections that are served, by name. Opens them; `load` makes them ready."""
 
-    def __init__(self, paths: Mapping[str, Path], *, read_only: bool = False) -> None:
+    def __init__(
+        self,
+        paths: Mapping[str, Path],
+        *,
+        read_only: bool = False,
+        representations: Sequence[str] = (),
+    ) -> None:
         self._collections: dict[str, ServedCollection] = {}
         self._loaded = Event()
         try:
             for name, path in paths.items():
                 indexer = Indexer.open(path, read_only=read_only, follow=True)
-                self._collections[name] = ServedCollection(name, indexer)
+                self._collections[name] = ServedCollection(name, indexer, representations)
         except BaseException:
             self.close()
             raise
@@ -312,6 +341,10 @@ def served_paths(collections: Sequence[str]) -> dict[str, Path]:
             )
         paths[name] = path
     return paths
+
+
+def _parts(representations: str) -> list[str]:
+    return [part.strip() for part in representations.split(",") if part.strip()]
 
 
 def _own_name(path: Path) -> str:

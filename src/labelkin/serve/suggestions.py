@@ -139,6 +139,7 @@ async def neighbours(
 
     def work() -> NeighboursAnswer:
         served.require(asked.generation)
+        served.check_representation(asked.representation)
         language = served.language(asked.language)
         near = served.indexer.neighbours(
             documents, asked.k, representation=asked.representation, terms=asked.terms
@@ -174,6 +175,7 @@ async def evaluate_methods(
 
     def work() -> EvaluationReport:
         served.require(asked.generation)
+        served.check_representation(asked.representation)
         indexer = served.indexer
         methods = asked.methods or [indexer.config.suggest.method]
         settings = [settings_of(served, None, one) for one in methods]
@@ -205,6 +207,7 @@ def settings_of(
     given: dict[str, Any] = {}
     if asked is not None:
         served.require(asked.generation)
+        served.check_representation(asked.representation)
         given = asked.model_dump(
             include={
                 "k",
