@@ -69,11 +69,16 @@ def eventually(condition: Callable[[], object], seconds: float = 10.0) -> None:
 
 
 def checksums(folder: Path) -> dict[str, str]:
-    """The checksum of every file below a folder."""
+    """The checksum of every file below a folder.
+
+    Without what SQLite puts beside an open database: shared memory, and a log if it is empty.
+    """
     return {
         str(file.relative_to(folder)): hashlib.sha256(file.read_bytes()).hexdigest()
         for file in sorted(folder.rglob("*"))
         if file.is_file()
+        and not file.name.endswith("-shm")
+        and (file.stat().st_size or not file.name.endswith("-wal"))
     }
 
 
