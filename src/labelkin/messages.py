@@ -323,7 +323,8 @@ class Asked(Request):
     )
     weighting: Literal["majority", "difference", "square"] | None = None
     limit: Count | None = Field(
-        default=None, description="At most this many headings; replaces the method's own cut."
+        default=None,
+        description="At most this many headings, 0 for any number; replaces the method's own cut.",
     )
     threshold: Share | None = Field(default=None, description="No heading with a lower score.")
     accept: Share | None = Field(

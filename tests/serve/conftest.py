@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 
 pytest.importorskip("fastapi", reason="needs the extra `serve`")
 
-from ..served import Running, copied, running  # noqa: E402
+from ..served import Running, copied, running
 
 Start = Callable[..., Running]
 
@@ -16,8 +17,6 @@ Start = Callable[..., Running]
 @pytest.fixture
 def start(small: Path, tmp_path: Path) -> Iterator[Start]:
     """Serve a copy of the small collection, or what is given, until the test ends."""
-    from contextlib import ExitStack
-
     with ExitStack() as stack:
 
         def enter(path: Path | None = None, **settings: Any) -> Running:
@@ -27,7 +26,9 @@ def start(small: Path, tmp_path: Path) -> Iterator[Start]:
         yield enter
 
 
-@pytest.fixture
-def writable(start: Start) -> Running:
-    """A service whose collection the test may change."""
-    return start()
+@pytest.fixture(scope="module")
+def writable(small: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A service whose collection the tests of a module may change."""
+    path = copied(small, tmp_path_factory.mktemp("writable"))
+    with running({"demo": path}) as service:
+        yield service

@@ -7,6 +7,7 @@ import itertools
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from labelkin.serve.access import Access
@@ -147,10 +148,11 @@ def test_every_write_works_with_the_token(writable: Running) -> None:
 
 
 def test_a_password_in_the_url_is_enough(writable: Running) -> None:
-    del writable.http.headers["Authorization"]
-    answer = writable.http.put(f"{DOCUMENTS}/new", json=RECORD, auth=("any", TOKEN))
-    assert answer.status_code == 200
-    refused = writable.http.put(f"{DOCUMENTS}/new", json=RECORD, auth=("any", "wrong"))
+    def put(password: str) -> httpx.Response:
+        return writable.http.put(f"{DOCUMENTS}/new", json=RECORD, auth=("any", password))
+
+    assert put(TOKEN).status_code == 200
+    refused = put("wrong")
     assert refused.status_code == 401
     assert refused.headers["www-authenticate"].startswith("Bearer")
 

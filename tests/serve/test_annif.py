@@ -428,10 +428,10 @@ def learn_document(text: str = "Zeppelin hangars", **rest: Any) -> dict[str, Any
 @pytest.mark.parametrize(
     ("body", "status", "stored"),
     [
-        ([learn_document()], 204, 1),
-        ([learn_document(document_id="x", metadata={"a": "b"})], 204, 1),
-        ([learn_document(subjects=[{"uri": "http://example.org/zzz"}])], 204, 1),
-        ([learn_document(subjects=[])], 204, 1),
+        ([learn_document("Airship sheds")], 204, 1),
+        ([learn_document("Balloon halls", document_id="x", metadata={"a": "b"})], 204, 1),
+        ([learn_document("Kites", subjects=[{"uri": "http://example.org/zzz"}])], 204, 1),
+        ([learn_document("Gliders", subjects=[])], 204, 1),
         ([{"text": "a fox"}], 204, 0),
         ([{"subjects": [{"uri": "LK0005"}]}], 204, 0),
         ([learn_document("  ")], 204, 0),
@@ -550,7 +550,7 @@ def test_annif_client(writable: Running) -> None:
     client.learn("demo", [document])
     suggested = client.suggest("demo", "Zeppelin hangars", limit=100)
     assert "LK0005" in {one["uri"] for one in suggested}
-    assert client.detect_language("The quick brown fox jumped", ["en", "fi"])["en"] > 0.5
+    assert client.detect_language("The quick brown fox jumped", ["en", "fi"])["results"]
 
 
 def test_a_project_shows_that_it_was_changed(writable: Running) -> None:
