@@ -211,7 +211,7 @@ class Client:
         self, collection: str, identifier: str, *, language: str | None = None
     ) -> ConceptMessage:
         """One concept by id, URI, notation or name."""
-        path = f"concepts/{quote(identifier, safe='')}"
+        path = f"concepts/{_quoted(identifier)}"
         return self._get(ConceptMessage, collection, path, language=language)
 
     def tree(self, collection: str, concept: str | None = None, **asked: Any) -> Tree:
@@ -277,7 +277,7 @@ class Client:
     def _json(self, method: str, path: str, **rest: Any) -> Any:
         with self._errors_explained():
             response = self._http.request(method, path, **rest)
-        if response.status_code >= 400:
+        if not response.is_success:
             _raise_problem(response)
         return response.json()
 
@@ -321,7 +321,12 @@ def _path(collection: str, path: str) -> str:
 
 
 def _document_path(identifier: str) -> str:
-    return f"documents/{quote(identifier, safe='')}"
+    return f"documents/{_quoted(identifier)}"
+
+
+def _quoted(identifier: str) -> str:
+    """An id as the last part of a path; `.` and `..` would lead elsewhere."""
+    return quote(identifier, safe="").replace(".", "%2E")
 
 
 def _parameters(asked: Mapping[str, Any]) -> dict[str, Any]:

@@ -42,6 +42,12 @@ def serve(
     read_only: Annotated[
         bool, typer.Option("--read-only", help="Refuse every write, even with the token.")
     ] = False,
+    representation: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Let requests ask for this representation too, e.g. stems,lsa; repeat for more."
+        ),
+    ] = None,
     cors: Annotated[
         list[str] | None,
         typer.Option(
@@ -119,6 +125,7 @@ def serve(
         port=port,
         workers=workers,
         read_only=read_only,
+        representations=tuple(representation or ()),
         origins=tuple(cors or ()),
         max_body=int(max_body * _MEGABYTE),
         max_characters=max_characters,

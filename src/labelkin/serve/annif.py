@@ -394,11 +394,10 @@ def _form(body: bytes) -> tuple[Document, _Asked]:
     """
     if not body:
         raise ProblemError(400, "RequestBody is required")
-    pairs = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True)
-    fields = dict(pairs)
-    for name in ("limit", "threshold"):
-        if [key for key, _ in pairs].count(name) > 1:
-            raise ProblemError(400, f"'{name}' is given twice")
+    fields: dict[str, str] = {}
+    for key, value in parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True):
+        # As Annif joins them: a text may come in parts, a limit may not.
+        fields[key] = f"{fields[key]},{value}" if key in fields else value
     if "text" not in fields:
         raise ProblemError(400, "'text' is a required property")
     metadata = {

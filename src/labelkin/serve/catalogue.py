@@ -11,12 +11,15 @@ from threading import Event
 from urllib.parse import quote
 
 from labelkin.closing import Closing
-from labelkin.exceptions import CollectionNotFoundError, ConfigError, LabelkinError
+from labelkin.exceptions import (
+    CollectionBehindError,
+    CollectionNotFoundError,
+    ConfigError,
+    LabelkinError,
+)
 from labelkin.indexer import Indexer
 from labelkin.layout import is_collection
 from labelkin.memo import Memo
-from labelkin.neighbours.term_index import index_names
-from labelkin.neighbours.vector_index import indexed_encoders
 from labelkin.scoring.methods import METHODS
 from labelkin.scoring.settings import Settings
 from labelkin.serve.problems import ProblemError
@@ -24,7 +27,6 @@ from labelkin.store.config import CONFIG_NAME, read_config
 from labelkin.store.models import DESCRIPTION
 from labelkin.store.snapshot import Snapshot
 from labelkin.vocab.concept import ALL_LANGUAGES
-from labelkin.wording import shortened
 
 logger = logging.getLogger(__name__)
 
@@ -45,9 +47,10 @@ class _Failure:
 class ServedCollection(Closing):
     """One open collection under the name that the service gives it."""
 
-    def __init__(self, name: str, indexer: Indexer) -> None:
+    def __init__(self, name: str, indexer: Indexer, representations: Sequence[str] = ()) -> None:
         self.name = name
         self.indexer = indexer
+        self._representations = representations
         self._failures: dict[str, _Failure] = {}
         self._facts = Memo(_MOST_MEMOS)
 
@@ -68,9 +71,18 @@ class ServedCollection(Closing):
         return generation
 
     def require(self, generation: int | None) -> None:
-        """Let the calling thread see this generation or a later one."""
-        if generation is not None:
+        """Let the calling thread see this generation or a later one; a 422 if there is none."""
+        if generation is None:
+            return
+        try:
             self.indexer.require(generation)
+        except CollectionBehindError:
+            latest = self.indexer.collection.generation().number
+            raise ProblemError(
+                422,
+                f"{self.name} is at generation {latest}, not at {generation} or later; was it "
+                "restored from a backup, or is it another collection?",
+            ) from None
 
     def warm_up(self) -> None:
         """Load everything that requests with any of the methods need.
@@ -85,6 +97,13 @@ class ServedCollection(Closing):
             except LabelkinError as error:
                 self._failures[method] = _Failure(str(error), state)
                 logger.warning("%s: %s cannot be used: %s", self.name, method, error)
+        for representation in self._representations:
+            try:
+                self.indexer.search(representation)
+            except LabelkinError as error:
+                state = self._models_state(representation)
+                self._failures[representation] = _Failure(str(error), state)
+                logger.warning("%s: %s cannot be used: %s", self.name, representation, error)
         snapshot = self.snapshot
         if snapshot.generation().next_column:
             # So that the first correction and the first search by name do not wait for it.
@@ -115,19 +134,19 @@ class ServedCollection(Closing):
         return asked
 
     def check_representation(self, asked: str | None) -> None:
-        """Refuse a representation without an index: a request must not build one."""
-        usual = self.indexer.config.representation.name
-        if asked in (None, usual):
-            return
-        collection = self.indexer.collection
-        known = {*index_names(collection), *indexed_encoders(collection)}
-        for part in str(asked).split(","):
-            name = "+".join(sorted(kind.strip() for kind in part.split("+")))
-            if name not in known:
+        """Refuse a representation that the service was not started with.
+
+        Its index would be built by the request, its model read from any path or
+        downloaded.
+        """
+        own = self.indexer.config.representation.name
+        usable = list(dict.fromkeys(_parts(",".join((own, *self._representations)))))
+        for part in _parts(asked or ""):
+            if part not in usable:
                 raise ProblemError(
                     422,
-                    f"no index of {shortened(part)!r}; there are {', '.join(sorted(known))} "
-                    "(`labelkin build` makes others)",
+                    f"no representation {part!r} here; there are {', '.join(usable)}; others need "
+                    "`labelkin serve --representation NAME`",
                 )
 
     def documents_with(self) -> Callable[[str], int]:
@@ -236,13 +255,19 @@ def project_id(project: Project) -> str:
 class Catalogue(Closing):
     """All collections that are served, by name. Opens them; `load` makes them ready."""
 
-    def __init__(self, paths: Mapping[str, Path], *, read_only: bool = False) -> None:
+    def __init__(
+        self,
+        paths: Mapping[str, Path],
+        *,
+        read_only: bool = False,
+        representations: Sequence[str] = (),
+    ) -> None:
         self._collections: dict[str, ServedCollection] = {}
         self._loaded = Event()
         try:
             for name, path in paths.items():
                 indexer = Indexer.open(path, read_only=read_only, follow=True)
-                self._collections[name] = ServedCollection(name, indexer)
+                self._collections[name] = ServedCollection(name, indexer, representations)
         except BaseException:
             self.close()
             raise
@@ -360,6 +385,10 @@ def _is_served(path: Path) -> bool:
         return is_collection(path)
     except OSError:
         return False
+
+
+def _parts(representations: str) -> list[str]:
+    return [part.strip() for part in representations.split(",") if part.strip()]
 
 
 def _own_name(path: Path) -> str:

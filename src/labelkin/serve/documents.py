@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
@@ -287,29 +288,36 @@ async def annotate(
     served.language(language)
     longest = service.settings.max_characters * _BYTES_A_CHARACTER
 
+    def answers(batch: Lines) -> bytes:
+        parsed = [_query_on(service, line, number) for number, line in batch]
+        documents = [one for one in parsed if not isinstance(one, dict)]
+        try:
+            results = iter(suggested(served, documents, asked, settings).results)
+        except LabelkinError as error:
+            problem = service.catalogue.without_paths(str(error))
+            parsed = [{"line": number, "error": problem} for number, _ in batch]
+            results = iter(())
+        return b"".join(
+            _line(one if isinstance(one, dict) else as_json(next(results))) for one in parsed
+        )
+
     async def produce(write: Callable[[bytes], None]) -> None:
-        async for batch in line_batches(request, longest, _ANNOTATED, eager=True):
-
-            def work(batch: Lines = batch) -> bytes:
-                parsed = [_query_on(service, line, number) for number, line in batch]
-                documents = [one for one in parsed if not isinstance(one, dict)]
-                try:
-                    results = iter(suggested(served, documents, asked, settings).results)
-                except LabelkinError as error:
-                    problem = service.catalogue.without_paths(str(error))
-                    parsed = [{"line": number, "error": problem} for number, _ in batch]
-                    results = iter(())
-                answers = [
-                    one if isinstance(one, dict) else as_json(next(results)) for one in parsed
-                ]
-                return b"".join(
-                    json.dumps(answer, ensure_ascii=False).encode() + b"\n" for answer in answers
-                )
-
-            write(await service.gate.patient(work))
-            service.metrics.documents.labels(served.name, settings.method).inc(len(batch))
+        last = 0
+        try:
+            async for batch in line_batches(request, longest, _ANNOTATED, eager=True):
+                write(await service.gate.patient(partial(answers, batch)))
+                service.metrics.documents.labels(served.name, settings.method).inc(len(batch))
+                last = batch[-1][0]
+        except ProblemError as error:
+            # The answer has begun already: its last line says why it is broken off.
+            write(_line({"line": last + 1, "error": error.detail}))
+            raise
 
     return LinesResponse(produce)
+
+
+def _line(answer: dict[str, Any]) -> bytes:
+    return json.dumps(answer, ensure_ascii=False).encode("utf-8") + b"\n"
 
 
 def _query_on(service: Service, line: str, number: int) -> Any:

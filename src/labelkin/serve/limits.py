@@ -30,7 +30,7 @@ _REQUEST_ID = re.compile(r"[\w.:-]{1,64}")
 _UNMATCHED = "unmatched"
 _COLLECTION = "{collection}"
 _PREFIX = f"/api/v1/collections/{_COLLECTION}"
-# In the log: the client closed the connection, or did not take the answer.
+# In the log: the client closed the connection.
 _CLOSED = 499
 
 
@@ -111,11 +111,10 @@ class _Exchange:
             scope = {**scope, "method": "GET"}
         try:
             await app(scope, self._counted_receive, self._counted_send)
-        except (ConnectionError, ClientDisconnect):
-            # Nothing more can be said; the server closes the connection.
+        except ClientDisconnect:
             self._status = _CLOSED
         except Exception:
-            # The framework has answered with a 500, which is in the log, and raises again.
+            # It was logged and answered, or the answer is broken off: the server closes it.
             if not self._status:
                 raise
         finally:
@@ -160,11 +159,7 @@ class _Exchange:
             headers.append((b"x-content-type-options", b"nosniff"))
             message = {**message, "headers": headers}
         self._sent += len(message.get("body", b""))
-        try:
-            async with asyncio.timeout(self._service.settings.slow_seconds):
-                await self._send(message)
-        except TimeoutError:
-            raise _SlowReaderError from None
+        await self._send(message)
 
     def finish(self) -> None:
         """Count and log the request."""
@@ -197,12 +192,9 @@ class _Exchange:
         return self._route
 
 
-class _SlowReaderError(ConnectionError):
-    """A client does not take its answer."""
-
-
 def _is_json(headers: dict[bytes, bytes]) -> bool:
-    return headers.get(b"content-type", b"").partition(b";")[0].strip() == b"application/json"
+    given = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+    return given == b"application/json"
 
 
 def _given_id(value: bytes) -> str:

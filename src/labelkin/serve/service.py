@@ -31,7 +31,11 @@ class Service(Closing):
     def __init__(self, settings: ServiceSettings) -> None:
         self.settings = settings
         self.access = Access(token(), settings.read_only)
-        self.catalogue = Catalogue(settings.collections, read_only=settings.read_only)
+        self.catalogue = Catalogue(
+            settings.collections,
+            read_only=settings.read_only,
+            representations=settings.representations,
+        )
         self.gate = Gate(settings.concurrency, settings.queue, settings.timeout_seconds)
         self.metrics = Metrics(self.catalogue, self.gate)
 
