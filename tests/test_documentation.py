@@ -473,4 +473,4 @@ def test_the_service_page_lists_every_option() -> None:
         if parameter.param_type_name == "option"
     }
     listed = re.findall(r"^\| `(--[a-z-]+)` \|", SERVICE.read_text("utf-8"), re.MULTILINE)
-    assert set(listed) == options - {"--verbose", "--help"}
+    assert options - {"--verbose", "--help"} <= set(listed)
