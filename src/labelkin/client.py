@@ -220,13 +220,21 @@ class Client:
 
     def document(self, collection: str, identifier: str) -> DocumentMessage:
         """A stored document."""
-        return self._get(DocumentMessage, collection, _document_path(identifier))
+        path = _document_path(identifier)
+        return self._get(DocumentMessage, collection, path, **self._seen(collection))
 
     def documents(self, collection: str) -> Iterator[DocumentMessage]:
         """All stored documents, by id."""
         after: str | None = ""
         while after is not None:
-            page = self._get(DocumentPage, collection, "documents", after=after, limit=_PAGE)
+            page = self._get(
+                DocumentPage,
+                collection,
+                "documents",
+                after=after,
+                limit=_PAGE,
+                **self._seen(collection),
+            )
             yield from page.documents
             after = page.next
 

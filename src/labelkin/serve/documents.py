@@ -33,7 +33,7 @@ from labelkin.serve.suggestions import settings_of, suggested
 from labelkin.store.reports import AddReport
 
 router = APIRouter(tags=["documents"])
-_READ = problems(404, 422, 429, 503)
+_READ = problems(404, 409, 422, 429, 503)
 _WRITE = problems(400, 401, 403, 404, 408, 413, 415, 422, 429, 503, 507)
 # Documents of a stream that are annotated, and that are stored, at a time.
 _ANNOTATED = 100
@@ -54,16 +54,24 @@ _LINES = {
 _ONE_OR_MORE: TypeAdapter[Record | list[Record]] = TypeAdapter(Record | list[Record])
 
 
+GenerationOf = Annotated[
+    int | None,
+    Query(ge=0, le=2**53, description="Answer from this state of the collection or a later one."),
+]
+
+
 @router.get("/documents", response_model=DocumentPage, responses=_READ)
 async def list_documents(
     service: ServiceOf,
     served: CollectionOf,
     after: Annotated[str, Query(description="The `next` of the page before.")] = "",
     limit: Annotated[int, Query(ge=1, le=1000)] = 20,
+    generation: GenerationOf = None,
 ) -> Response:
     """Documents in the order of their ids, a page at a time."""
 
     def work() -> DocumentPage:
+        served.require(generation)
         snapshot = served.snapshot
         documents = snapshot.documents_after(after, limit)
         return DocumentPage(
@@ -78,10 +86,13 @@ async def list_documents(
 
 
 @router.get("/documents/{identifier:path}", response_model=DocumentMessage, responses=_READ)
-async def get_document(service: ServiceOf, served: CollectionOf, identifier: str) -> Response:
+async def get_document(
+    service: ServiceOf, served: CollectionOf, identifier: str, generation: GenerationOf = None
+) -> Response:
     """One document with its headings."""
 
     def work() -> DocumentMessage:
+        served.require(generation)
         snapshot = served.snapshot
         document = snapshot.document(identifier)
         if document is None:
@@ -264,7 +275,7 @@ async def annotate(
     fold_broader: bool = False,
     evidence: bool = False,
     signals: bool = False,
-    generation: Annotated[int | None, Query(ge=0, le=2**53)] = None,
+    generation: GenerationOf = None,
 ) -> Response:
     """Suggest headings for a stream of documents without a limit.
 
