@@ -1,6 +1,6 @@
 """The HTTP service under load, beside Annif's, and ten minutes of mixed load.
 
-    python benchmarks/serve.py                        # 75 minutes; writes results/serve.md
+    python benchmarks/serve.py                        # an hour; writes results/serve.md
     python benchmarks/serve.py --seconds 3 --rounds 1 --minutes 0.5 --out /tmp/serve.md
 
 Needs ../shared/data, a trained mesh47k collection (benchmarks/runtime.py makes one) and Annif's
@@ -218,7 +218,7 @@ def measurements(rounds: int, with_annif: bool) -> Iterator[Measurement]:
 
 def measure_speed(arguments: argparse.Namespace, annif: Annif | None, figures: Figures) -> None:
     """Measure whatever is not in the figures yet; all servers run, one at a time is asked."""
-    points = figures.content["points"]
+    points, memory = figures.content["points"], figures.content.setdefault("memory", {})
     todo = [
         one for one in measurements(arguments.rounds, annif is not None) if one.key not in points
     ]
@@ -242,6 +242,10 @@ def measure_speed(arguments: argparse.Namespace, annif: Annif | None, figures: F
             point = asked(plan)
             point["other cores"] = (cpu_seconds(others) - idle) / (time.perf_counter() - began)
             points[one.key] = point
+            memory[f"{one.target.system}/{one.workers}"] = {
+                "proportional": proportional_megabytes(server.pids()),
+                "resident": resident_megabytes(server.pids()),
+            }
             figures.save()
             print(
                 f"{number}/{total} {one.key}: {point['per second']:.1f}/s, p50 {point['p50']:.1f} "
@@ -249,14 +253,6 @@ def measure_speed(arguments: argparse.Namespace, annif: Annif | None, figures: F
                 "errors",
                 flush=True,
             )
-        figures.content["memory"] = {
-            f"{system}/{workers}": {
-                "proportional": proportional_megabytes(server.pids()),
-                "resident": resident_megabytes(server.pids()),
-            }
-            for (system, workers), server in servers.items()
-        }
-        figures.save()
 
 
 @contextmanager

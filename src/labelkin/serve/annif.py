@@ -340,7 +340,7 @@ async def learn(
     service.check_texts(stored)
     if stored:
         collection = project.collection
-        report = await service.run(lambda: service.write(collection, stored, records))
+        report = await service.run(lambda: service.write(collection, stored, records), writes=True)
         service.metrics.wrote(collection.name, report)
     return Response(status_code=204, media_type=_JSON)
 

@@ -146,7 +146,7 @@ async def add_documents(service: WriterOf, request: Request, served: CollectionO
         (f"document {number}", record) for number, record in enumerate(found, start=1)
     )
     service.check_texts(documents)
-    report = await service.run(lambda: service.write(served, documents, records))
+    report = await service.run(lambda: service.write(served, documents, records), writes=True)
     service.metrics.wrote(served.name, report)
     return answered(report)
 
@@ -183,8 +183,8 @@ async def _add_stream(service: Service, request: Request, served: ServedCollecti
             service.check_lengths(documents, batch[0][0])
             return served.indexer.add(documents)
 
-        total.merge(await service.gate.patient(work))
-    generation = await service.gate.patient(served.settled)
+        total.merge(await service.gate.patient(work, writes=True))
+    generation = await service.gate.patient(served.settled, writes=True)
     report = WriteReport.of(
         total,
         generation,
@@ -209,7 +209,7 @@ async def put_document(
     if records.report.left_out:
         raise ProblemError(422, records.report.left_out[0].problem)
     service.check_texts(documents)
-    report = await service.run(lambda: service.write(served, documents, records))
+    report = await service.run(lambda: service.write(served, documents, records), writes=True)
     service.metrics.wrote(served.name, report)
     return answered(report)
 
@@ -227,7 +227,7 @@ async def correct_document(
     major = tuple(label for label in labels if label in marked)
     item = Correction(identifier, labels, names, major)
     records = Records()
-    report = await service.run(lambda: service.write(served, [item], records))
+    report = await service.run(lambda: service.write(served, [item], records), writes=True)
     if report.missing:
         raise _missing(identifier)
     service.metrics.wrote(served.name, report)
@@ -244,7 +244,7 @@ async def remove_document(service: WriterOf, served: CollectionOf, identifier: s
             raise _missing(identifier)
         return WriteReport(generation=served.settled(), removed=report.removed)
 
-    report = await service.run(work)
+    report = await service.run(work, writes=True)
     service.metrics.wrote(served.name, report)
     return answered(report)
 

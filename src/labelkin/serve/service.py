@@ -44,10 +44,10 @@ class Service(Closing):
         self.gate.close()
         self.catalogue.close()
 
-    async def run(self, work: Callable[[], Result]) -> Result:
+    async def run(self, work: Callable[[], Result], *, writes: bool = False) -> Result:
         """The result of `work`, from one of the threads, once all models are loaded."""
         await self.loaded()
-        return await self.gate.run(work)
+        return await self.gate.run(work, writes=writes)
 
     async def look_up(self, work: Callable[[], Result]) -> Result:
         """The result of `work` that takes no time to speak of: it waits for no other request."""
