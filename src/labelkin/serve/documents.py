@@ -240,6 +240,7 @@ async def remove_document(service: WriterOf, served: CollectionOf, identifier: s
 
 @router.post(
     "/annotate",
+    status_code=200,
     response_class=LinesResponse,
     responses={
         200: {
