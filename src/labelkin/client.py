@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import quote
@@ -79,6 +80,7 @@ class Client:
         )
         self._errors = httpx.HTTPError
         self._generations: dict[str, int] = {}
+        self._lock = Lock()
 
     def close(self) -> None:
         """Close all connections."""
@@ -268,8 +270,9 @@ class Client:
     def _write(self, method: str, collection: str, path: str, **rest: Any) -> WriteReport:
         answer = self._json(method, _path(collection, path), **rest)
         report = WriteReport.model_validate(answer)
-        known = self._generations.get(collection, 0)
-        self._generations[collection] = max(known, report.generation)
+        with self._lock:
+            known = self._generations.get(collection, 0)
+            self._generations[collection] = max(known, report.generation)
         return report
 
     def _get(self, kind: type[Answer], collection: str, path: str, **asked: Any) -> Answer:

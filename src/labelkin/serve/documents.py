@@ -251,7 +251,8 @@ async def remove_document(service: WriterOf, served: CollectionOf, identifier: s
 
 @router.post(
     "/annotate",
-    response_class=Response,
+    status_code=200,
+    response_class=LinesResponse,
     responses={
         200: {
             "description": "A line per line of the request, in the same order: suggestions, or "

@@ -10,6 +10,7 @@ import signal
 import socket
 import sys
 import tempfile
+from contextlib import ExitStack
 from threading import Thread
 from typing import Any
 
@@ -127,15 +128,17 @@ def listening_socket(host: str, port: int) -> socket.socket:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        listening = socket.socket(family, kind, protocol)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(address)
-        # From now on clients may connect; they wait until the application has started.
-        listening.listen(_BACKLOG)
-        # Worker processes share it.
-        listening.set_inheritable(True)
-    except OSError as error:
-        reason = error.strerror or str(error)
+        with ExitStack() as stack:
+            listening = stack.enter_context(socket.socket(family, kind, protocol))
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(address)
+            # From now on clients may connect; they wait until the application has started.
+            listening.listen(_BACKLOG)
+            # Worker processes share it.
+            listening.set_inheritable(True)
+            stack.pop_all()
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
         raise ConfigError(
             f"cannot listen at {host}, port {port}: {reason}; choose others with --host and --port"
         ) from error
