@@ -23,6 +23,7 @@ from labelkin.messages import (
     WriteReport,
     as_json,
 )
+from labelkin.scoring.settings import Settings
 from labelkin.serve.answers import answered, problems
 from labelkin.serve.catalogue import ServedCollection
 from labelkin.serve.problems import ProblemError
@@ -140,10 +141,10 @@ async def add_documents(service: WriterOf, request: Request, served: CollectionO
             415, f"the body is {given or 'of no type'}; send application/json or {JSON_LINES}"
         )
     parsed = _parsed(await request.body())
-    found = parsed if isinstance(parsed, list) else [parsed]
+    given_records = parsed if isinstance(parsed, list) else [parsed]
     records = Records()
     documents = records.documents(
-        (f"document {number}", record) for number, record in enumerate(found, start=1)
+        (f"document {number}", record) for number, record in enumerate(given_records, start=1)
     )
     service.check_texts(documents)
     report = await service.run(lambda: service.write(served, documents, records), writes=True)
@@ -295,12 +296,18 @@ async def annotate(
         signals=signals,
         generation=generation,
     )
+
+    def checked_settings() -> Settings:
+        served.language(language)
+        return settings_of(served, asked, method)
+
     # Whatever is wrong with the request itself is an error before the first line.
-    settings = await service.run(lambda: settings_of(served, asked, method))
-    served.language(language)
+    settings = await service.run(checked_settings)
     longest = service.settings.max_characters * _BYTES_A_CHARACTER
 
     def answers(batch: Lines) -> bytes:
+        # Each batch may run on another thread.
+        served.require(generation)
         parsed = [_query_on(service, line, number) for number, line in batch]
         documents = [one for one in parsed if not isinstance(one, dict)]
         try:

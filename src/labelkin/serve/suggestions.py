@@ -101,7 +101,10 @@ async def compare(service: ServiceOf, served: CollectionOf, asked: CompareReques
                 MethodSuggestions(
                     method=one.method,
                     suggestions=_messages(
-                        served, answer.suggestions[0] if document.text else [], asked, language
+                        served,
+                        answer.suggestions[0] if document.text.strip() else [],
+                        asked,
+                        language,
                     ),
                 )
                 for one, answer in zip(settings, answers, strict=True)
@@ -239,7 +242,6 @@ def settings_of(
     for kind in method_used.required_models():
         models.get(kind)
     if asked is not None and asked.representation is not None:
-        served.check_representation(asked.representation)
         try:
             method_used.check_representation(models, asked.representation)
         except ModelMismatchError as error:
