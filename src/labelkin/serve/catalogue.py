@@ -12,7 +12,6 @@ from urllib.parse import quote
 
 from labelkin.closing import Closing
 from labelkin.exceptions import (
-    CollectionBehindError,
     CollectionNotFoundError,
     ConfigError,
     LabelkinError,
@@ -72,17 +71,8 @@ class ServedCollection(Closing):
 
     def require(self, generation: int | None) -> None:
         """Let the calling thread see this generation or a later one; a 422 if there is none."""
-        if generation is None:
-            return
-        try:
+        if generation is not None:
             self.indexer.require(generation)
-        except CollectionBehindError:
-            latest = self.indexer.collection.generation().number
-            raise ProblemError(
-                422,
-                f"{self.name} is at generation {latest}, not at {generation} or later; was it "
-                "restored from a backup, or is it another collection?",
-            ) from None
 
     def warm_up(self) -> None:
         """Load everything that requests with any of the methods need.

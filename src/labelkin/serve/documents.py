@@ -34,7 +34,7 @@ from labelkin.serve.suggestions import settings_of, suggested
 from labelkin.store.reports import AddReport
 
 router = APIRouter(tags=["documents"])
-_READ = problems(404, 409, 422, 429, 503)
+_READ = problems(404, 422, 429, 503)
 _WRITE = problems(400, 401, 403, 404, 408, 413, 415, 422, 429, 503, 507)
 # Documents of a stream that are annotated, and that are stored, at a time.
 _ANNOTATED = 100
@@ -260,7 +260,7 @@ async def remove_document(service: WriterOf, served: CollectionOf, identifier: s
             '`{"line", "error"}`.',
             "content": {JSON_LINES: {"schema": {"type": "string"}}},
         },
-        **problems(404, 408, 409, 413, 415, 422, 429, 503),
+        **problems(404, 408, 413, 415, 422, 429, 503),
     },
     openapi_extra=_LINES,
     tags=["suggestions"],
@@ -306,11 +306,11 @@ async def annotate(
     longest = service.settings.max_characters * _BYTES_A_CHARACTER
 
     def answers(batch: Lines) -> bytes:
-        # Each batch may run on another thread.
-        served.require(generation)
         parsed = [_query_on(service, line, number) for number, line in batch]
         documents = [one for one in parsed if not isinstance(one, dict)]
         try:
+            # Each batch may run on another thread.
+            served.require(generation)
             results = iter(suggested(served, documents, asked, settings).results)
         except LabelkinError as error:
             problem = service.catalogue.without_paths(str(error))

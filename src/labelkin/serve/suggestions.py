@@ -42,7 +42,7 @@ from labelkin.serve.records import Records, query
 from labelkin.serve.service import CollectionOf, ServiceOf
 
 router = APIRouter(tags=["suggestions"])
-_PROBLEMS = problems(400, 404, 408, 409, 413, 415, 422, 429, 503)
+_PROBLEMS = problems(400, 404, 408, 413, 415, 422, 429, 503)
 
 
 @router.post("/suggest", response_model=SuggestAnswer, responses=_PROBLEMS)
