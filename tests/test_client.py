@@ -234,7 +234,7 @@ def test_a_stream_that_the_service_breaks_off() -> None:
 
     with (
         Client("http://x.example", transport=httpx.MockTransport(answer)) as client,
-        pytest.raises(ServiceError, match="^an error of labelkin$"),
+        pytest.raises(ServiceError, match=r"^an error of labelkin$"),
     ):
         list(client.annotate("demo", [TEXT]))
 

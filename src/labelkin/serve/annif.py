@@ -485,15 +485,17 @@ async def _suggested(
     """The headings of each document. Single documents of several requests share a batch."""
     service.check_texts(documents)
     await service.loaded()
-    service.metrics.documents.labels(project.collection.name, project.method).inc(len(documents))
 
     def work(batch: Sequence[Document]) -> list[list[Result]]:
         return _results(project, batch, asked)
 
     if len(documents) == 1:
         key = ("annif", project.id, asked)
-        return [await service.gate.run_together(key, documents[0], work)]
-    return await service.gate.run(lambda: work(documents))
+        results = [await service.gate.run_together(key, documents[0], work)]
+    else:
+        results = await service.gate.run(lambda: work(documents))
+    service.metrics.documents.labels(project.collection.name, project.method).inc(len(documents))
+    return results
 
 
 def _results(project: Project, documents: Sequence[Document], asked: _Asked) -> list[list[Result]]:
