@@ -24,7 +24,7 @@ from labelkin.corpus.text import clean_text
 from labelkin.serve.answers import problems
 from labelkin.serve.catalogue import Project, ServedCollection
 from labelkin.serve.problems import ProblemError
-from labelkin.serve.records import Records
+from labelkin.serve.records import Records, media_type
 from labelkin.serve.service import Service, ServiceOf
 
 _LIMIT = 10
@@ -156,25 +156,23 @@ class DetectedLanguages(BaseModel):
     results: list[DetectedLanguage]
 
 
-def _only(media_type: str) -> Any:
+def _only(expected: str) -> Any:
     """Refuse a body of another type, as Annif does."""
 
     async def check(request: Request) -> None:
-        given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if given == media_type or (not given and not int(_length(request))):
+        given = media_type(request)
+        if given == expected or (not given and not _has_body(request)):
             return
         raise ProblemError(
-            415, f"Invalid Content-type ({given or 'none'}), expected ['{media_type}']"
+            415, f"Invalid Content-type ({given or 'none'}), expected ['{expected}']"
         )
 
     return Depends(check)
 
 
-def _length(request: Request) -> str:
-    given = request.headers.get("content-length", "")
-    if "transfer-encoding" in request.headers:
-        return "1"
-    return given if given.isdecimal() else "0"
+def _has_body(request: Request) -> bool:
+    length = request.headers.get("content-length", "")
+    return "transfer-encoding" in request.headers or bool(length.strip("0"))
 
 
 def _problems(*statuses: int) -> dict[int | str, dict[str, Any]]:

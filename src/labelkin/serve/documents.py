@@ -27,7 +27,7 @@ from labelkin.scoring.settings import Settings
 from labelkin.serve.answers import answered, problems
 from labelkin.serve.catalogue import ServedCollection
 from labelkin.serve.problems import ProblemError
-from labelkin.serve.records import Records, query_of
+from labelkin.serve.records import Records, media_type, query_of
 from labelkin.serve.service import CollectionOf, Service, ServiceOf, WriterOf
 from labelkin.serve.streams import JSON_LINES, Lines, LinesResponse, is_json_lines, line_batches
 from labelkin.serve.suggestions import settings_of, suggested
@@ -135,7 +135,7 @@ async def add_documents(service: WriterOf, request: Request, served: CollectionO
     """
     if is_json_lines(request):
         return answered(await _add_stream(service, request, served))
-    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    given = media_type(request)
     if given != "application/json":
         raise ProblemError(
             415, f"the body is {given or 'of no type'}; send application/json or {JSON_LINES}"
