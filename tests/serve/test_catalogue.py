@@ -10,7 +10,7 @@ import pytest
 from labelkin.exceptions import CollectionNotFoundError, ConfigError, LabelkinError
 from labelkin.indexer import Indexer
 from labelkin.layout import is_collection
-from labelkin.serve.catalogue import Catalogue, served_paths
+from labelkin.serve.catalogue import Catalogue, ServedCollection, served_paths
 from labelkin.serve.problems import ProblemError
 from labelkin.store.config import CONFIG_NAME, update_config
 
@@ -160,3 +160,21 @@ def test_a_collection_that_cannot_be_opened_leaves_none_open(small: Path, tmp_pa
     (path / "documents.sqlite").write_bytes(b"garbage" * 1000)
     with pytest.raises(LabelkinError):
         Catalogue({"good": small, "bad": path})
+
+
+def test_a_collection_that_cannot_be_loaded_stops_no_other_one(
+    small: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    loaded = []
+
+    def warm_up(collection: ServedCollection) -> None:
+        if collection.name == "bad":
+            raise RuntimeError("out of luck")
+        loaded.append(collection.name)
+
+    monkeypatch.setattr(ServedCollection, "warm_up", warm_up)
+    with Catalogue({"bad": small, "good": small}) as catalogue:
+        catalogue.load()
+        assert catalogue.is_loaded
+    assert loaded == ["good"]
+    assert "bad: not everything could be loaded" in caplog.text

@@ -267,12 +267,13 @@ class Catalogue(Closing):
             collection.close()
 
     def load(self) -> None:
-        """Load all models; requests wait for this."""
-        try:
-            for collection in self:
+        """Load all models; requests wait for this. A collection that fails stops no other one."""
+        for collection in self:
+            try:
                 collection.warm_up()
-        finally:
-            self._loaded.set()
+            except Exception:
+                logger.exception("%s: not everything could be loaded", collection.name)
+        self._loaded.set()
 
     @property
     def is_loaded(self) -> bool:
