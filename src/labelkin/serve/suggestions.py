@@ -232,8 +232,6 @@ def settings_of(
             }
         )
     indexer = served.indexer
-    if lenient and method != "rerank":
-        given |= {"accept": None, "review": None}
     settings = requested_settings(
         indexer.config, indexer.runtime.models, method, lenient=lenient, **given
     )
