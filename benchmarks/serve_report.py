@@ -52,8 +52,8 @@ def _speed(content: Figures) -> list[str]:
         "## Suggestions per second",
         "",
         "Each client posts a text of l1000 (title and abstract), waits for its 10 headings and "
-        f"posts the next. {settings['seconds']:g} seconds per figure after 3 of warm-up, the "
-        f"better of {settings['rounds']} rounds in which the systems take turns; latencies in "
+        f"posts the next. {settings['seconds']:g} seconds per figure after 3 of warm-up, "
+        f"{_rounds(settings['rounds'])} in which the systems take turns; latencies in "
         "milliseconds, as the clients see them. CPU is that of the server per request. The "
         "clients are one separate process, which took up to "
         f"{max(one['client cores'] for one in points):.2f} cores. labelkin writes its "
@@ -218,3 +218,7 @@ def _mixed(mixed: Figures) -> list[str]:
 
 
 _MINUTE_KEYS = ("s", " p50", " p95", " p99")
+
+
+def _rounds(count: int) -> str:
+    return "one round" if count == 1 else f"the better of {count} rounds"
