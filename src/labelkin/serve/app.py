@@ -16,7 +16,7 @@ from starlette.types import ASGIApp
 
 from labelkin._version import __version__
 from labelkin.messages import Problem, Record
-from labelkin.serve import annif, concepts, documents, status, suggestions
+from labelkin.serve import annif, concepts, documents, static, status, suggestions
 from labelkin.serve.limits import Limits
 from labelkin.serve.problems import ProblemError, install
 from labelkin.serve.service import Service
@@ -64,6 +64,7 @@ def create_app(service: Service) -> ASGIApp:
     app.include_router(collections)
     app.include_router(annif.router)
     app.add_api_route("/metrics", status.metrics, include_in_schema=False)
+    app.include_router(static.router)
     install(app)
     app.openapi = lambda: _described(app)  # type: ignore[method-assign]
     if service.settings.origins:
