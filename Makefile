@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format peers bench experiment soak clean
+.PHONY: help demo test check format peers load bench experiment soak clean
 
 help:  ## List the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -65,9 +65,13 @@ bench: $(VENV)/.bench  ## Measure speed and size; results go to results/
 	$(BIN)/python benchmarks/multilingual.py
 	$(BIN)/python benchmarks/lexical.py
 	$(BIN)/python benchmarks/runtime.py --work benchmarks/work/runtime
+	$(BIN)/python benchmarks/serve.py
 
 experiment: $(VENV)/.test  ## The paper's tables from a small part of ../shared/data, in minutes
 	$(BIN)/labelkin experiment run paper --quick
+
+load: $(VENV)/.test  ## A minute of mixed load on the service, and kills of it under load
+	LABELKIN_LOAD_SECONDS=60 $(BIN)/pytest -m 'not soak' tests/serve/test_load.py tests/serve/test_kills.py
 
 soak: $(VENV)/.test  ## Hundreds of kills, ten minutes of threads and other long tests
 	$(BIN)/pytest -m soak

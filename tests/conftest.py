@@ -9,12 +9,16 @@ from contextlib import AbstractContextManager, contextmanager
 from ctypes.util import find_library
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
 from labelkin.corpus import Document
 from labelkin.vocab import Concept, Vocabulary
+
+if TYPE_CHECKING:
+    from .served import Running
 
 # Machines are noisy; a slow example is no failure. The same examples every time: a test that
 # passes once passes again (unset for a hunt: HYPOTHESIS_PROFILE=default).
@@ -110,3 +114,37 @@ def _mounted(path: Path, *options: str) -> Iterator[Callable[..., None]]:
 def mounted() -> Callable[..., AbstractContextManager[Callable[..., None]]]:
     """Mount a small file system; skips where that is not allowed."""
     return _mounted
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A collection with all models that can be trained here; tests that write copy it."""
+    from .runtime_data import make_trained
+    from .served import ODD_CONCEPTS
+
+    path = tmp_path_factory.mktemp("trained") / "demo"
+    make_trained(path, ODD_CONCEPTS)
+    return path
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A collection without models; tests that write copy it."""
+    from .served import make_small
+
+    return make_small(tmp_path_factory.mktemp("small") / "demo")
+
+
+@pytest.fixture(scope="session")
+def live(trained: Path, small: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A service of two collections, `demo` with models and `untrained`, that tests only read."""
+    pytest.importorskip("fastapi", reason="needs the extra `serve`")
+    from labelkin import Indexer
+
+    from .served import running
+
+    empty = tmp_path_factory.mktemp("empty") / "empty"
+    with Indexer.create(empty):
+        pass
+    with running({"demo": trained, "small": small, "empty": empty}) as service:
+        yield service

@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from labelkin import Document, Indexer, RerankTrainingSettings, Settings, TrainingSettings
 from labelkin.demo import demo_concepts, demo_documents
-from labelkin.vocab import Vocabulary
+from labelkin.exceptions import MissingExtraError
+from labelkin.vocab import Concept, Vocabulary
 
 DOCUMENTS = 400
 QUERIES = 12
 
 
-def make_trained(path: Path) -> list[str]:
+def make_trained(path: Path, further: Sequence[Concept] = ()) -> list[str]:
     """A collection with all models that can be trained here; the methods that it can use."""
-    with Indexer.create(path, Vocabulary(demo_concepts(0)), language="en") as indexer:
+    vocabulary = Vocabulary([*demo_concepts(0), *further])
+    with Indexer.create(path, vocabulary, language="en") as indexer:
         indexer.add(demo_documents(DOCUMENTS, 0))
         rerank = RerankTrainingSettings(documents=50, rounds=20, threads=1)
         held_out = rerank.held_out(indexer.snapshot())
         label_ae = TrainingSettings(preset="32/24/16", epochs=4, batch_size=32, device="cpu")
-        indexer.train_label_ae(label_ae, held_out=held_out)
-        indexer.train_reranker(settings=rerank, held_out=held_out)
+        with suppress(MissingExtraError):
+            indexer.train_label_ae(label_ae, held_out=held_out)
+        with suppress(MissingExtraError):
+            indexer.train_reranker(settings=rerank, held_out=held_out)
         return indexer.usable_methods()
 
 

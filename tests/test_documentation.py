@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+import time
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 from typer.main import get_command
@@ -21,6 +24,9 @@ from typer.testing import CliRunner
 
 from labelkin.cli.demo import MEASURES, TEXTS
 from labelkin.cli.main import app
+from labelkin.demo import demo_concepts, demo_documents
+from labelkin.indexer import Indexer
+from labelkin.vocab.vocabulary import Vocabulary
 
 ROOT = Path(__file__).parent.parent
 PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")))
@@ -36,10 +42,11 @@ PARSED = {
     "tune mycollection held-out.jsonl --method toy": "needs the package that the page describes",
     "tune decs held-out.json --method mix-ranked": "needs a trained model",
     "eval decs held-out.json --method knn --method mix-ranked": "needs a trained model",
+    "serve": "runs until it is stopped; tests/serve and the client's example below run it",
 }
 # Other commands, which are not run.
 NOT_RUN = {
-    "curl": "network",
+    "curl": "network, or a running service; the client's example below makes the same requests",
     "git": "network",
     "unzip": "data from the network",
     "mkdir": "nothing to test",
@@ -219,6 +226,27 @@ def bioasq(records: list[dict[str, Any]]) -> str:
     return json.dumps({"articles": articles})
 
 
+def uris(one: dict[str, Any]) -> list[str]:
+    return [f"http://example.org/c{NAMES.index(label)}" for label in one["labels"]]
+
+
+def annif_tsv(records: list[dict[str, Any]]) -> str:
+    """A corpus of Annif: texts with the URIs of their subjects."""
+    return "".join(
+        f"{one['title']} ¤ {one['text']}\t{' '.join(f'<{uri}>' for uri in uris(one))}\n"
+        for one in records
+    )
+
+
+def annif_results(records: list[dict[str, Any]]) -> str:
+    """What Annif answers for each document."""
+    answers = (
+        {"results": [{"uri": uri, "label": "", "score": 0.5} for uri in uris(one)[:1]]}
+        for one in records
+    )
+    return "".join(json.dumps(answer) + "\n" for answer in answers)
+
+
 def write(path: Path, text: str) -> None:
     path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
 
@@ -262,6 +290,13 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("new-article.txt", "article.txt"):
         write(folder / name, "Storage of wheat in barns after storms.\n")
     write(folder / "other-tool.tsv", "1\tD000001\t0.9\n2\tD000002\t0.5\n")
+    write(folder / "yso-skos.ttl", THESAURUS + concepts)
+    write(folder / "train.tsv.gz", annif_tsv(records))
+    write(folder / "test.tsv", annif_tsv(others))
+    write(folder / "annif.jsonl", annif_results(others))
+    (folder / "fulltext").mkdir()
+    write(folder / "fulltext" / "a.txt", "Oysters after storms.\n")
+    write(folder / "fulltext" / "a.tsv", "<http://example.org/c3>\tOysters\n")
     write(folder / "l1000-mti.tsv.gz", "n1\tD000001\t0.9\nn2\tD000002\t0.5\n")
     runner = CliRunner()
     collection = str(folder / "collection")
@@ -286,6 +321,7 @@ def test_commands_run(
     for file in files.iterdir():
         if file.is_file():
             shutil.copy(file, tmp_path)
+    shutil.copytree(files / "fulltext", tmp_path / "fulltext")
     monkeypatch.chdir(tmp_path)
     runner = CliRunner()
     for command in (one for one in COMMANDS if one.page == page):
@@ -340,3 +376,101 @@ def test_the_readme_shows_a_session_early() -> None:
     first_lines = (ROOT / "README.md").read_text("utf-8").splitlines()[:60]
     shown = first_lines.index("$ labelkin demo")
     assert any(line.startswith("  named in the title: ") for line in first_lines[shown:])
+
+
+SERVICE = ROOT / "docs" / "service.md"
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a service with some of the demo's documents, untrained."""
+    folder = tmp_path_factory.mktemp("service")
+    path = folder / "demo"
+    with Indexer.create(path, Vocabulary(demo_concepts()), language="en") as indexer:
+        indexer.add(demo_documents(300))
+    log = folder / "log"
+    with log.open("w") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "labelkin", "serve", str(path), "--port", "0"],
+            env={**os.environ, "LABELKIN_TOKEN": "secret"},
+            stdout=subprocess.DEVNULL,
+            stderr=file,
+        )
+    try:
+        for _ in range(600):
+            if address := re.search(r"http://[\d.]+:\d+", log.read_text()):
+                break
+            time.sleep(0.1)
+        assert address, log.read_text()
+        yield address.group()
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+def test_the_python_of_the_service_page_runs(service: str) -> None:
+    (block,) = python_blocks(SERVICE)
+    assert "http://127.0.0.1:8080" in block
+    result = subprocess.run(
+        [sys.executable, "-W", "error", "-c", block.replace("http://127.0.0.1:8080", service)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert result.returncode == 0, result.stderr
+    *_, labels, near, _, found = result.stdout.splitlines()
+    assert labels == "['Bread', 'Oats']"
+    assert near.startswith("new-1 [")
+    assert found == "9 concepts"
+
+
+def test_the_service_page_lists_every_endpoint(service: str) -> None:
+    with urlopen(f"{service}/api/v1/openapi.json", timeout=60) as answer:
+        paths = json.load(answer)["paths"]
+    replaced = {"{collection}": "NAME", "{identifier}": "ID", "{project_id}": "ID"}
+    described = set()
+    for path, methods in paths.items():
+        for name, placeholder in replaced.items():
+            path = path.replace(name, placeholder)
+        described |= {(method.upper(), path) for method in methods}
+    described.add(("GET", "/api/v1/openapi.json"))
+    page = SERVICE.read_text("utf-8")
+    assert set(re.findall(r"^\| ([A-Z]+) \| `(/[^`]*)`", page, re.MULTILINE)) == described
+
+
+def test_the_service_page_lists_every_metric(service: str) -> None:
+    with urlopen(f"{service}/metrics", timeout=60) as answer:
+        figures = answer.read().decode()
+    names = set(re.findall(r"^# TYPE (labelkin_\w+)", figures, re.MULTILINE))
+    section = SERVICE.read_text("utf-8").partition("### Metrics")[2].partition("### ")[0]
+    listed = set(re.findall(r"`(labelkin_\w+)`", section))
+    assert listed == {name for name in names if not name.endswith("_created")}
+
+
+def verbs() -> Iterator[str]:
+    """All verbs of the command line, also those in groups."""
+    group: Any = get_command(app)
+    context = group.make_context("labelkin", ["info"], resilient_parsing=True)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        inner = getattr(command, "commands", None)
+        yield from (f"{name} {one}" for one in inner) if inner else (name,)
+
+
+@pytest.mark.parametrize("page", ["commands.md", "python.md", "service.md"])
+def test_the_tables_have_every_verb(page: str) -> None:
+    text = (ROOT / "docs" / page).read_text("utf-8")
+    listed = re.findall(r"^\| `labelkin ([a-z-]+(?: [a-z]+)?)", text, re.MULTILINE)
+    assert set(verbs()) <= set(listed)
+
+
+def test_the_service_page_lists_every_option() -> None:
+    group: Any = get_command(app)
+    context = group.make_context("labelkin", ["info"], resilient_parsing=True)
+    options = {
+        parameter.secondary_opts[0] if parameter.secondary_opts else parameter.opts[0]
+        for parameter in group.get_command(context, "serve").params
+        if parameter.param_type_name == "option"
+    }
+    listed = re.findall(r"^\| `(--[a-z-]+)` \|", SERVICE.read_text("utf-8"), re.MULTILINE)
+    assert options - {"--verbose", "--help"} <= set(listed)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import quote
@@ -79,6 +80,7 @@ class Client:
         )
         self._errors = httpx.HTTPError
         self._generations: dict[str, int] = {}
+        self._lock = Lock()
 
     def close(self) -> None:
         """Close all connections."""
@@ -211,7 +213,7 @@ class Client:
         self, collection: str, identifier: str, *, language: str | None = None
     ) -> ConceptMessage:
         """One concept by id, URI, notation or name."""
-        path = f"concepts/{quote(identifier, safe='')}"
+        path = f"concepts/{_quoted(identifier)}"
         return self._get(ConceptMessage, collection, path, language=language)
 
     def tree(self, collection: str, concept: str | None = None, **asked: Any) -> Tree:
@@ -220,13 +222,21 @@ class Client:
 
     def document(self, collection: str, identifier: str) -> DocumentMessage:
         """A stored document."""
-        return self._get(DocumentMessage, collection, _document_path(identifier))
+        path = _document_path(identifier)
+        return self._get(DocumentMessage, collection, path, **self._seen(collection))
 
     def documents(self, collection: str) -> Iterator[DocumentMessage]:
         """All stored documents, by id."""
         after: str | None = ""
         while after is not None:
-            page = self._get(DocumentPage, collection, "documents", after=after, limit=_PAGE)
+            page = self._get(
+                DocumentPage,
+                collection,
+                "documents",
+                after=after,
+                limit=_PAGE,
+                **self._seen(collection),
+            )
             yield from page.documents
             after = page.next
 
@@ -260,8 +270,9 @@ class Client:
     def _write(self, method: str, collection: str, path: str, **rest: Any) -> WriteReport:
         answer = self._json(method, _path(collection, path), **rest)
         report = WriteReport.model_validate(answer)
-        known = self._generations.get(collection, 0)
-        self._generations[collection] = max(known, report.generation)
+        with self._lock:
+            known = self._generations.get(collection, 0)
+            self._generations[collection] = max(known, report.generation)
         return report
 
     def _get(self, kind: type[Answer], collection: str, path: str, **asked: Any) -> Answer:
@@ -277,7 +288,7 @@ class Client:
     def _json(self, method: str, path: str, **rest: Any) -> Any:
         with self._errors_explained():
             response = self._http.request(method, path, **rest)
-        if response.status_code >= 400:
+        if not response.is_success:
             _raise_problem(response)
         return response.json()
 
@@ -321,7 +332,12 @@ def _path(collection: str, path: str) -> str:
 
 
 def _document_path(identifier: str) -> str:
-    return f"documents/{quote(identifier, safe='')}"
+    return f"documents/{_quoted(identifier)}"
+
+
+def _quoted(identifier: str) -> str:
+    """An id as the last part of a path; `.` and `..` would lead elsewhere."""
+    return quote(identifier, safe="").replace(".", "%2E")
 
 
 def _parameters(asked: Mapping[str, Any]) -> dict[str, Any]:

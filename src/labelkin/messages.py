@@ -324,7 +324,8 @@ class Asked(Request):
     )
     weighting: Literal["majority", "difference", "square"] | None = None
     limit: Count | None = Field(
-        default=None, description="At most this many headings; replaces the method's own cut."
+        default=None,
+        description="At most this many headings, 0 for any number; replaces the method's own cut.",
     )
     threshold: Share | None = Field(default=None, description="No heading with a lower score.")
     accept: Share | None = Field(
@@ -338,7 +339,8 @@ class Asked(Request):
     )
     exclude: list[str] | None = Field(default=None, description="Never these headings.")
     representation: str | None = Field(
-        default=None, description="How documents are compared, e.g. `stems` or `stems,lsa`."
+        default=None,
+        description="How documents are compared, e.g. `stems`; one that the service runs with.",
     )
     fold_broader: bool = Field(
         default=False, description="Drop headings that a narrower one implies."

@@ -49,6 +49,8 @@ MODEL_NAME = "label-ae"
 FORMAT_VERSION = 1
 NORM_EPSILON = 1e-5
 _WITHOUT_BLAS = 20_000_000
+# Texts up to which BLAS takes longer whatever the size, more so beside other threads.
+_FEW = 8
 # The tables with a row per heading are nearly all of a model; float16 is enough for them.
 _TABLES = ("inputs.weight", "outputs.weight")
 
@@ -432,7 +434,7 @@ def _folded(file: Any, dense: str, norm: str | None) -> tuple[Floats, Floats]:
 
 def _product(values: Floats, weight: Floats) -> Floats:
     """Values · weightᵀ; for few texts without BLAS, whose threads take longer to start."""
-    if len(values) <= 2 or len(values) * weight.size <= _WITHOUT_BLAS:
+    if len(values) <= _FEW or len(values) * weight.size <= _WITHOUT_BLAS:
         product: Floats = np.einsum("ni,oi->no", values, weight)
         return product
     return values @ weight.T

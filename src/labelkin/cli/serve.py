@@ -16,64 +16,98 @@ def serve(
     collections: Annotated[
         list[str],
         typer.Argument(
-            metavar="COLLECTION…",
-            help="Collections to serve: paths, or NAME=PATH to choose the name in URLs.",
+            metavar="COLLECTION...",
+            help="Collections to serve: a path, NAME=PATH to choose the name in URLs, or a folder "
+            "of collections.",
         ),
     ],
     host: Annotated[
-        str, typer.Option(help="The address to listen at; 0.0.0.0 lets other machines in.")
+        str,
+        typer.Option(
+            help="Address to listen at. The default is for this machine only; 0.0.0.0 lets other "
+            "machines in.",
+        ),
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes any free port.")] = 8080,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port to listen at; 0 takes any free one.")
+    ] = 8080,
     workers: Annotated[
         int,
-        typer.Option(min=1, max=256, help="Processes; they share memory-mapped files."),
+        typer.Option(
+            min=1,
+            max=256,
+            help="Processes that answer; more of them use more cores and more memory.",
+        ),
     ] = 1,
     read_only: Annotated[
-        bool, typer.Option("--read-only", help="Refuse all writes, token or not.")
+        bool, typer.Option("--read-only", help="Refuse every write, even with the token.")
     ] = False,
+    representation: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Let requests ask for this representation too, e.g. stems,lsa; repeat for more."
+        ),
+    ] = None,
     cors: Annotated[
         list[str] | None,
         typer.Option(
-            help="Let pages of this origin (https://example.org) use the service; repeat for more."
+            metavar="ORIGIN",
+            help="Let web pages of this origin (https://example.org) call the service; repeat it "
+            "for more. Default: none.",
         ),
     ] = None,
     max_body: Annotated[
-        float, typer.Option(min=0.001, help="Largest body in MB; streams are not limited.")
+        float,
+        typer.Option(
+            min=0.001, help="Largest body of a request in MB (else 413), except JSON Lines."
+        ),
     ] = 20.0,
     max_characters: Annotated[
-        int, typer.Option(min=1, help="Longest text of a document.")
+        int, typer.Option(min=1, help="Longest text of a document in characters (else 413).")
     ] = 1_000_000,
     max_documents: Annotated[
-        int, typer.Option(min=1, help="Most documents in one request; streams are not limited.")
+        int,
+        typer.Option(min=1, help="Most documents in one request (else 413), except JSON Lines."),
     ] = 1000,
     concurrency: Annotated[
         int | None,
-        typer.Option(min=1, help="Requests computed at a time in a process. Default: the cores."),
+        typer.Option(
+            min=1,
+            help="Requests that a process computes at a time. Default: the number of cores, at "
+            "least 2.",
+        ),
     ] = None,
     queue: Annotated[
-        int, typer.Option(min=0, help="Requests that may wait; more are refused with 503.")
+        int,
+        typer.Option(min=0, help="Further requests that may wait for their turn (else 503)."),
     ] = 256,
     client_requests: Annotated[
         int,
         typer.Option(
-            min=0, help="Requests that one client may have under way (else 429); 0: any number."
+            min=0,
+            help="Requests that one client address may have under way (else 429); 0: no limit.",
         ),
     ] = 128,
     timeout: Annotated[
-        float, typer.Option(min=0.1, help="Seconds until a request is given up with 503.")
+        float, typer.Option(min=0.1, help="Seconds to wait and compute (else 503).")
     ] = 60.0,
     slow_client: Annotated[
         float,
-        typer.Option(min=0.1, help="Seconds that a client may take for each part of a request."),
+        typer.Option(
+            min=0.1,
+            help="Seconds that a client may take to send or read the next part (else 408, or the "
+            "connection is closed).",
+        ),
     ] = 20.0,
     access_log: Annotated[
         bool,
-        typer.Option(help="Write a line of JSON per request to standard output; never texts."),
+        typer.Option(help="Print a line of JSON per request to standard output, without texts."),
     ] = True,
 ) -> None:
     """Serve suggestions with their evidence over HTTP; Annif's clients can use it unchanged.
 
-    Writing is off unless the environment variable LABELKIN_TOKEN is set.
+    Everyone who reaches the address may read. Writing is off unless the
+    environment variable LABELKIN_TOKEN is set; clients send it as a bearer token.
     """
     try:
         from labelkin.serve.catalogue import served_paths
@@ -91,6 +125,7 @@ def serve(
         port=port,
         workers=workers,
         read_only=read_only,
+        representations=tuple(representation or ()),
         origins=tuple(cors or ()),
         max_body=int(max_body * _MEGABYTE),
         max_characters=max_characters,

@@ -214,11 +214,6 @@ def indexed_kinds(reader: Reader) -> list[str]:
     return sorted({name for record in _records(reader) for name in record.kinds})
 
 
-def index_names(reader: Reader) -> list[str]:
-    """The representations that have an index of terms of their own, such as `stems+lemmas`."""
-    return sorted("+".join(sorted(record.kinds)) for record in _records(reader))
-
-
 def _versions_at_hand(reader: Reader, wanted: dict[str, str], engine: str) -> dict[str, str]:
     """Kinds and versions of the index to use: exactly these, or an up-to-date one with more."""
     records = _records(reader)

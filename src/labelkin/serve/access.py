@@ -44,15 +44,15 @@ class Access:
 
         Clients that know nothing but a URL send `http://any:TOKEN@host/` as the latter.
         """
-        scheme, _, given = headers.get("authorization", "").partition(" ")
-        given = given.strip()
+        scheme, _, value = headers.get("authorization", "").partition(" ")
+        # The bytes as they were sent: the framework reads headers as Latin-1.
+        given = value.strip().encode("latin-1", "replace")
         if scheme.lower() == "basic":
             try:
-                given = base64.b64decode(given, validate=True).decode("utf-8").partition(":")[2]
-            except (binascii.Error, ValueError):
-                given = ""
+                given = base64.b64decode(given, validate=True).partition(b":")[2]
+            except binascii.Error:
+                given = b""
         elif scheme.lower() != "bearer":
-            given = ""
-        # In constant time, and of bytes: strings would have to be ASCII.
-        is_same = hmac.compare_digest(given.encode("utf-8", "replace"), self.token.encode("utf-8"))
+            given = b""
+        is_same = hmac.compare_digest(given, self.token.encode("utf-8"))
         return bool(self.token) and is_same

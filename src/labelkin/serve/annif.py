@@ -159,7 +159,7 @@ class DetectedLanguages(BaseModel):
 def _only(media_type: str) -> Any:
     """Refuse a body of another type, as Annif does."""
 
-    def check(request: Request) -> None:
+    async def check(request: Request) -> None:
         given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if given == media_type or (not given and not int(_length(request))):
             return
@@ -340,7 +340,7 @@ async def learn(
     service.check_texts(stored)
     if stored:
         collection = project.collection
-        report = await service.run(lambda: service.write(collection, stored, records))
+        report = await service.run(lambda: service.write(collection, stored, records), writes=True)
         service.metrics.wrote(collection.name, report)
     return Response(status_code=204, media_type=_JSON)
 
@@ -394,11 +394,10 @@ def _form(body: bytes) -> tuple[Document, _Asked]:
     """
     if not body:
         raise ProblemError(400, "RequestBody is required")
-    pairs = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True)
-    fields = dict(pairs)
-    for name in ("limit", "threshold"):
-        if [key for key, _ in pairs].count(name) > 1:
-            raise ProblemError(400, f"'{name}' is given twice")
+    fields: dict[str, str] = {}
+    for key, value in parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True):
+        # As Annif joins them: a text may come in parts, a limit may not.
+        fields[key] = f"{fields[key]},{value}" if key in fields else value
     if "text" not in fields:
         raise ProblemError(400, "'text' is a required property")
     metadata = {

@@ -60,9 +60,10 @@ def create_app(service: Service) -> ASGIApp:
     )
     for part in (suggestions, concepts, documents):
         collections.include_router(part.router)
-    app.include_router(status.router)
-    app.include_router(collections)
+    # Routes are tried in this order: the busiest first.
     app.include_router(annif.router)
+    app.include_router(collections)
+    app.include_router(status.router)
     app.add_api_route("/metrics", status.metrics, include_in_schema=False)
     app.include_router(static.router)
     install(app)
@@ -84,7 +85,7 @@ def _load(service: Service) -> None:
     logger.info("ready after %.1f s", time.perf_counter() - started)
 
 
-def _json_only(request: Request) -> None:
+async def _json_only(request: Request) -> None:
     """Refuse bodies that are not JSON, where nothing else is expected."""
     if request.method not in ("POST", "PUT", "PATCH"):
         return

@@ -8,14 +8,18 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
+from urllib.parse import quote
 
 from labelkin.closing import Closing
-from labelkin.exceptions import CollectionNotFoundError, ConfigError, LabelkinError
+from labelkin.exceptions import (
+    CollectionBehindError,
+    CollectionNotFoundError,
+    ConfigError,
+    LabelkinError,
+)
 from labelkin.indexer import Indexer
 from labelkin.layout import is_collection
 from labelkin.memo import Memo
-from labelkin.neighbours.term_index import index_names
-from labelkin.neighbours.vector_index import indexed_encoders
 from labelkin.scoring.methods import METHODS
 from labelkin.scoring.settings import Settings
 from labelkin.serve.problems import ProblemError
@@ -23,7 +27,6 @@ from labelkin.store.config import CONFIG_NAME, read_config
 from labelkin.store.models import DESCRIPTION
 from labelkin.store.snapshot import Snapshot
 from labelkin.vocab.concept import ALL_LANGUAGES
-from labelkin.wording import shortened
 
 logger = logging.getLogger(__name__)
 
@@ -44,9 +47,10 @@ class _Failure:
 class ServedCollection(Closing):
     """One open collection under the name that the service gives it."""
 
-    def __init__(self, name: str, indexer: Indexer) -> None:
+    def __init__(self, name: str, indexer: Indexer, representations: Sequence[str] = ()) -> None:
         self.name = name
         self.indexer = indexer
+        self._representations = representations
         self._failures: dict[str, _Failure] = {}
         self._facts = Memo(_MOST_MEMOS)
 
@@ -67,9 +71,18 @@ class ServedCollection(Closing):
         return generation
 
     def require(self, generation: int | None) -> None:
-        """Let the calling thread see this generation or a later one."""
-        if generation is not None:
+        """Let the calling thread see this generation or a later one; a 422 if there is none."""
+        if generation is None:
+            return
+        try:
             self.indexer.require(generation)
+        except CollectionBehindError:
+            latest = self.indexer.collection.generation().number
+            raise ProblemError(
+                422,
+                f"{self.name} is at generation {latest}, not at {generation} or later; was it "
+                "restored from a backup, or is it another collection?",
+            ) from None
 
     def warm_up(self) -> None:
         """Load everything that requests with any of the methods need.
@@ -84,6 +97,13 @@ class ServedCollection(Closing):
             except LabelkinError as error:
                 self._failures[method] = _Failure(str(error), state)
                 logger.warning("%s: %s cannot be used: %s", self.name, method, error)
+        for representation in self._representations:
+            try:
+                self.indexer.search(representation)
+            except LabelkinError as error:
+                state = self._models_state(representation)
+                self._failures[representation] = _Failure(str(error), state)
+                logger.warning("%s: %s cannot be used: %s", self.name, representation, error)
         snapshot = self.snapshot
         if snapshot.generation().next_column:
             # So that the first correction and the first search by name do not wait for it.
@@ -114,19 +134,19 @@ class ServedCollection(Closing):
         return asked
 
     def check_representation(self, asked: str | None) -> None:
-        """Refuse a representation without an index: a request must not build one."""
-        usual = self.indexer.config.representation.name
-        if asked in (None, usual):
-            return
-        collection = self.indexer.collection
-        known = {*index_names(collection), *indexed_encoders(collection)}
-        for part in str(asked).split(","):
-            name = "+".join(sorted(kind.strip() for kind in part.split("+")))
-            if name not in known:
+        """Refuse a representation that the service was not started with.
+
+        Its index would be built by the request, its model read from any path or
+        downloaded.
+        """
+        own = self.indexer.config.representation.name
+        usable = list(dict.fromkeys(_parts(",".join((own, *self._representations)))))
+        for part in _parts(asked or ""):
+            if part not in usable:
                 raise ProblemError(
                     422,
-                    f"no index of {shortened(part)!r}; there are {', '.join(sorted(known))} "
-                    "(`labelkin build` makes others)",
+                    f"no representation {part!r} here; there are {', '.join(usable)}; others need "
+                    "`labelkin serve --representation NAME`",
                 )
 
     def documents_with(self) -> Callable[[str], int]:
@@ -160,10 +180,10 @@ class ServedCollection(Closing):
 
     def is_trained(self, method: str) -> bool:
         """Whether a method can suggest something."""
-        snapshot = self.snapshot
+        snapshot, models = self.snapshot, self.indexer.runtime.models
         needs_documents = METHODS[method].depth(self.settings(method)) > 0
         return (
-            method in self.indexer.usable_methods()
+            all(models.has(kind) for kind in METHODS[method].required_models())
             and method not in self.problems()
             and snapshot.generation().next_column > 0
             and (not needs_documents or snapshot.count() > 0)
@@ -235,13 +255,19 @@ def project_id(project: Project) -> str:
 class Catalogue(Closing):
     """All collections that are served, by name. Opens them; `load` makes them ready."""
 
-    def __init__(self, paths: Mapping[str, Path], *, read_only: bool = False) -> None:
+    def __init__(
+        self,
+        paths: Mapping[str, Path],
+        *,
+        read_only: bool = False,
+        representations: Sequence[str] = (),
+    ) -> None:
         self._collections: dict[str, ServedCollection] = {}
         self._loaded = Event()
         try:
             for name, path in paths.items():
                 indexer = Indexer.open(path, read_only=read_only, follow=True)
-                self._collections[name] = ServedCollection(name, indexer)
+                self._collections[name] = ServedCollection(name, indexer, representations)
         except BaseException:
             self.close()
             raise
@@ -311,19 +337,13 @@ class Catalogue(Closing):
 
 
 def served_paths(collections: Sequence[str]) -> dict[str, Path]:
-    """Collections by the names that they are served under; each is a path or NAME=PATH.
+    """Collections by the names that they are served under.
 
-    By default a collection has the name that labelkin.toml gives it, else that of its folder.
+    Each is a path, NAME=PATH, or a folder of collections, which stands for all of them. By
+    default a collection has the name that labelkin.toml gives it, else that of its folder.
     """
     paths: dict[str, Path] = {}
-    for given in collections:
-        name, mark, rest = given.partition("=")
-        path = Path(rest if mark and not Path(given).exists() else given)
-        if path == Path(given):
-            name = ""
-        if not is_collection(path):
-            raise CollectionNotFoundError(f"{path}: there is no collection; see `labelkin init`")
-        name = name or _own_name(path)
+    for name, path in _named_paths(collections):
         if not _is_url_part(name):
             raise ConfigError(
                 f"{name!r} cannot be part of a URL; give the collection another name: "
@@ -338,9 +358,43 @@ def served_paths(collections: Sequence[str]) -> dict[str, Path]:
     return paths
 
 
+def _named_paths(collections: Sequence[str]) -> Iterator[tuple[str, Path]]:
+    for given in collections:
+        name, mark, rest = given.partition("=")
+        path = Path(rest if mark and not Path(given).exists() else given)
+        if path == Path(given):
+            name = ""
+        if is_collection(path):
+            yield name or _own_name(path), path
+            continue
+        inside = [] if name else _collections_in(path)
+        if not inside:
+            raise CollectionNotFoundError(
+                f"{path}: there is no collection, nor a folder of collections; see `labelkin init`"
+            )
+        yield from ((_own_name(one), one) for one in inside)
+
+
+def _collections_in(folder: Path) -> list[Path]:
+    return sorted(filter(_is_served, folder.iterdir())) if folder.is_dir() else []
+
+
+def _is_served(path: Path) -> bool:
+    """Whether a folder in a folder is served; others, such as lost+found, need not be readable."""
+    try:
+        return is_collection(path)
+    except OSError:
+        return False
+
+
+def _parts(representations: str) -> list[str]:
+    return [part.strip() for part in representations.split(",") if part.strip()]
+
+
 def _own_name(path: Path) -> str:
+    """The name of labelkin.toml if it is short for URLs, not a title that would be escaped."""
     name = read_config(path / CONFIG_NAME, needed=False).collection.name.strip()
-    return name if _is_url_part(name) else path.resolve().name
+    return name if name and quote(name, safe="") == name else path.resolve().name
 
 
 def _is_url_part(name: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
@@ -32,7 +33,7 @@ from labelkin.serve.suggestions import settings_of, suggested
 from labelkin.store.reports import AddReport
 
 router = APIRouter(tags=["documents"])
-_READ = problems(404, 422, 429, 503)
+_READ = problems(404, 409, 422, 429, 503)
 _WRITE = problems(400, 401, 403, 404, 408, 413, 415, 422, 429, 503, 507)
 # Documents of a stream that are annotated, and that are stored, at a time.
 _ANNOTATED = 100
@@ -53,16 +54,24 @@ _LINES = {
 _ONE_OR_MORE: TypeAdapter[Record | list[Record]] = TypeAdapter(Record | list[Record])
 
 
+GenerationOf = Annotated[
+    int | None,
+    Query(ge=0, le=2**53, description="Answer from this state of the collection or a later one."),
+]
+
+
 @router.get("/documents", response_model=DocumentPage, responses=_READ)
 async def list_documents(
     service: ServiceOf,
     served: CollectionOf,
     after: Annotated[str, Query(description="The `next` of the page before.")] = "",
     limit: Annotated[int, Query(ge=1, le=1000)] = 20,
+    generation: GenerationOf = None,
 ) -> Response:
     """Documents in the order of their ids, a page at a time."""
 
     def work() -> DocumentPage:
+        served.require(generation)
         snapshot = served.snapshot
         documents = snapshot.documents_after(after, limit)
         return DocumentPage(
@@ -77,10 +86,13 @@ async def list_documents(
 
 
 @router.get("/documents/{identifier:path}", response_model=DocumentMessage, responses=_READ)
-async def get_document(service: ServiceOf, served: CollectionOf, identifier: str) -> Response:
+async def get_document(
+    service: ServiceOf, served: CollectionOf, identifier: str, generation: GenerationOf = None
+) -> Response:
     """One document with its headings."""
 
     def work() -> DocumentMessage:
+        served.require(generation)
         snapshot = served.snapshot
         document = snapshot.document(identifier)
         if document is None:
@@ -134,7 +146,7 @@ async def add_documents(service: WriterOf, request: Request, served: CollectionO
         (f"document {number}", record) for number, record in enumerate(found, start=1)
     )
     service.check_texts(documents)
-    report = await service.run(lambda: service.write(served, documents, records))
+    report = await service.run(lambda: service.write(served, documents, records), writes=True)
     service.metrics.wrote(served.name, report)
     return answered(report)
 
@@ -168,11 +180,11 @@ async def _add_stream(service: Service, request: Request, served: ServedCollecti
                 for record in records.on_line(line, f"line {number}")
             ]
             documents = records.documents(given)
-            service.check_texts(documents, batch[0][0])
+            service.check_lengths(documents, batch[0][0])
             return served.indexer.add(documents)
 
-        total.merge(await service.gate.patient(work))
-    generation = await service.gate.patient(served.settled)
+        total.merge(await service.gate.patient(work, writes=True))
+    generation = await service.gate.patient(served.settled, writes=True)
     report = WriteReport.of(
         total,
         generation,
@@ -197,7 +209,7 @@ async def put_document(
     if records.report.left_out:
         raise ProblemError(422, records.report.left_out[0].problem)
     service.check_texts(documents)
-    report = await service.run(lambda: service.write(served, documents, records))
+    report = await service.run(lambda: service.write(served, documents, records), writes=True)
     service.metrics.wrote(served.name, report)
     return answered(report)
 
@@ -215,7 +227,7 @@ async def correct_document(
     major = tuple(label for label in labels if label in marked)
     item = Correction(identifier, labels, names, major)
     records = Records()
-    report = await service.run(lambda: service.write(served, [item], records))
+    report = await service.run(lambda: service.write(served, [item], records), writes=True)
     if report.missing:
         raise _missing(identifier)
     service.metrics.wrote(served.name, report)
@@ -232,14 +244,15 @@ async def remove_document(service: WriterOf, served: CollectionOf, identifier: s
             raise _missing(identifier)
         return WriteReport(generation=served.settled(), removed=report.removed)
 
-    report = await service.run(work)
+    report = await service.run(work, writes=True)
     service.metrics.wrote(served.name, report)
     return answered(report)
 
 
 @router.post(
     "/annotate",
-    response_class=Response,
+    status_code=200,
+    response_class=LinesResponse,
     responses={
         200: {
             "description": "A line per line of the request, in the same order: suggestions, or "
@@ -263,7 +276,7 @@ async def annotate(
     fold_broader: bool = False,
     evidence: bool = False,
     signals: bool = False,
-    generation: Annotated[int | None, Query(ge=0, le=2**53)] = None,
+    generation: GenerationOf = None,
 ) -> Response:
     """Suggest headings for a stream of documents without a limit.
 
@@ -287,29 +300,36 @@ async def annotate(
     served.language(language)
     longest = service.settings.max_characters * _BYTES_A_CHARACTER
 
+    def answers(batch: Lines) -> bytes:
+        parsed = [_query_on(service, line, number) for number, line in batch]
+        documents = [one for one in parsed if not isinstance(one, dict)]
+        try:
+            results = iter(suggested(served, documents, asked, settings).results)
+        except LabelkinError as error:
+            problem = service.catalogue.without_paths(str(error))
+            parsed = [{"line": number, "error": problem} for number, _ in batch]
+            results = iter(())
+        return b"".join(
+            _line(one if isinstance(one, dict) else as_json(next(results))) for one in parsed
+        )
+
     async def produce(write: Callable[[bytes], None]) -> None:
-        async for batch in line_batches(request, longest, _ANNOTATED, eager=True):
-
-            def work(batch: Lines = batch) -> bytes:
-                parsed = [_query_on(service, line, number) for number, line in batch]
-                documents = [one for one in parsed if not isinstance(one, dict)]
-                try:
-                    results = iter(suggested(served, documents, asked, settings).results)
-                except LabelkinError as error:
-                    problem = service.catalogue.without_paths(str(error))
-                    parsed = [{"line": number, "error": problem} for number, _ in batch]
-                    results = iter(())
-                answers = [
-                    one if isinstance(one, dict) else as_json(next(results)) for one in parsed
-                ]
-                return b"".join(
-                    json.dumps(answer, ensure_ascii=False).encode() + b"\n" for answer in answers
-                )
-
-            write(await service.gate.patient(work))
-            service.metrics.documents.labels(served.name, settings.method).inc(len(batch))
+        last = 0
+        try:
+            async for batch in line_batches(request, longest, _ANNOTATED, eager=True):
+                write(await service.gate.patient(partial(answers, batch)))
+                service.metrics.documents.labels(served.name, settings.method).inc(len(batch))
+                last = batch[-1][0]
+        except ProblemError as error:
+            # The answer has begun already: its last line says why it is broken off.
+            write(_line({"line": last + 1, "error": error.detail}))
+            raise
 
     return LinesResponse(produce)
+
+
+def _line(answer: dict[str, Any]) -> bytes:
+    return json.dumps(answer, ensure_ascii=False).encode("utf-8") + b"\n"
 
 
 def _query_on(service: Service, line: str, number: int) -> Any:

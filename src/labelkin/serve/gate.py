@@ -22,6 +22,9 @@ _MOST_TOGETHER = 32
 class Gate(Closing):
     """Runs the work of requests on its own threads.
 
+    Writes have a thread to themselves: one at a time changes a collection
+    anyway, and while it waits for the disk it must not keep others from reading.
+
     More work than `queue` that waits, and work that is not done in time, is
     refused with a 503. What has begun goes on; nobody waits for its result.
     """
@@ -31,6 +34,7 @@ class Gate(Closing):
         self.queue = queue
         self.timeout_seconds = timeout_seconds
         self._threads = ThreadPoolExecutor(concurrency, thread_name_prefix="labelkin-request")
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="labelkin-writer")
         self._pending = 0
         self._lock = Lock()
         self._together: dict[Hashable, list[tuple[Any, Future[Any]]]] = {}
@@ -45,9 +49,10 @@ class Gate(Closing):
         """How many requests wait."""
         return max(self._pending - self.concurrency, 0)
 
-    async def run(self, work: Callable[[], Result]) -> Result:
+    async def run(self, work: Callable[[], Result], *, writes: bool = False) -> Result:
         """The result of `work`, from one of the threads."""
-        return await self._in_time(lambda: self._threads.submit(copy_context().run, work))
+        threads = self._writer if writes else self._threads
+        return await self._in_time(lambda: threads.submit(copy_context().run, work))
 
     async def run_together(
         self, key: Hashable, item: Item, work: Callable[[Sequence[Item]], Sequence[Result]]
@@ -70,13 +75,15 @@ class Gate(Closing):
 
         return await self._in_time(submit)
 
-    async def patient(self, work: Callable[[], Result]) -> Result:
+    async def patient(self, work: Callable[[], Result], *, writes: bool = False) -> Result:
         """As `run`, without limits: for the parts of a stream, which wait for their turn."""
-        return await self._counted(self._threads.submit(copy_context().run, work))
+        threads = self._writer if writes else self._threads
+        return await self._counted(threads.submit(copy_context().run, work))
 
     def close(self) -> None:
         """Wait for what is running and drop what is waiting."""
         self._threads.shutdown(wait=True, cancel_futures=True)
+        self._writer.shutdown(wait=True, cancel_futures=True)
 
     async def _in_time(self, submit: Callable[[], Future[Result]]) -> Result:
         if self._pending >= self.concurrency + self.queue:

@@ -28,7 +28,9 @@ _STREAMS = re.compile(r"/api/v1/collections/[^/]+/(annotate|documents)/*")
 _LEADING_SLASHES = re.compile(r"^/{2,}")
 _REQUEST_ID = re.compile(r"[\w.:-]{1,64}")
 _UNMATCHED = "unmatched"
-# In the log: the client closed the connection, or did not take the answer.
+_COLLECTION = "{collection}"
+_PREFIX = f"/api/v1/collections/{_COLLECTION}"
+# In the log: the client closed the connection.
 _CLOSED = 499
 
 
@@ -109,11 +111,10 @@ class _Exchange:
             scope = {**scope, "method": "GET"}
         try:
             await app(scope, self._counted_receive, self._counted_send)
-        except (ConnectionError, ClientDisconnect):
-            # Nothing more can be said; the server closes the connection.
+        except ClientDisconnect:
             self._status = _CLOSED
         except Exception:
-            # The framework has answered with a 500, which is in the log, and raises again.
+            # It was logged and answered, or the answer is broken off: the server closes it.
             if not self._status:
                 raise
         finally:
@@ -136,7 +137,8 @@ class _Exchange:
             # Waiting for the end of the connection, not for a part of the body.
             return await self._receive()
         try:
-            message = await asyncio.wait_for(self._receive(), seconds)
+            async with asyncio.timeout(seconds):
+                message = await self._receive()
         except TimeoutError:
             raise ProblemError(
                 408,
@@ -157,15 +159,12 @@ class _Exchange:
             headers.append((b"x-content-type-options", b"nosniff"))
             message = {**message, "headers": headers}
         self._sent += len(message.get("body", b""))
-        try:
-            await asyncio.wait_for(self._send(message), self._service.settings.slow_seconds)
-        except TimeoutError:
-            raise _SlowReaderError from None
+        await self._send(message)
 
     def finish(self) -> None:
         """Count and log the request."""
         seconds = time.perf_counter() - self._started
-        metrics, route = self._service.metrics, self._route
+        metrics, route = self._service.metrics, self._template()
         metrics.requests.labels(route, self._scope["method"], str(self._status)).inc()
         metrics.seconds.labels(route).observe(seconds)
         if self._service.settings.access_log:
@@ -186,13 +185,16 @@ class _Exchange:
                 )
             )
 
-
-class _SlowReaderError(ConnectionError):
-    """A client does not take its answer."""
+    def _template(self) -> str:
+        """The whole route: that of a router within a router lacks the prefix of the outer one."""
+        if "collection" in self._scope.get("path_params", {}) and _COLLECTION not in self._route:
+            return _PREFIX + self._route
+        return self._route
 
 
 def _is_json(headers: dict[bytes, bytes]) -> bool:
-    return headers.get(b"content-type", b"").partition(b";")[0].strip() == b"application/json"
+    given = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+    return given == b"application/json"
 
 
 def _given_id(value: bytes) -> str:

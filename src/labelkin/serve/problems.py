@@ -32,6 +32,8 @@ _STATUSES: tuple[tuple[type[errors.LabelkinError], int], ...] = (
 # After a 503 of these, the same request may succeed a little later.
 _PASSING = (errors.CollectionBusyError,)
 _SHOWN = 100
+# The client closed the connection before it had sent everything.
+_CLOSED = 499
 
 
 class ProblemError(HTTPException):
@@ -109,6 +111,12 @@ def install(app: FastAPI) -> None:
             raise error
         return await on_http(request, invalid(request, error.errors()))
 
+    async def on_closed(_: Request, error: Exception) -> Response:
+        if not isinstance(error, ClientDisconnect):
+            raise error
+        # For the log only: nobody reads it.
+        return Response(status_code=_CLOSED)
+
     async def on_failure(request: Request, error: Exception) -> Response:
         # Of a connection that is lost there is nothing to be mended.
         if not isinstance(error, ConnectionError | ClientDisconnect):
@@ -119,6 +127,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, on_http)
     app.add_exception_handler(errors.LabelkinError, on_labelkin)
     app.add_exception_handler(RequestValidationError, on_invalid)
+    app.add_exception_handler(ClientDisconnect, on_closed)
     app.add_exception_handler(Exception, on_failure)
 
 

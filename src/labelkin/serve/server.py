@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import multiprocessing
 import os
 import signal
 import socket
 import sys
 import tempfile
+from contextlib import ExitStack
+from threading import Thread
 from typing import Any
 
 import uvicorn
@@ -18,9 +21,12 @@ from uvicorn.supervisors import Multiprocess
 
 from labelkin.exceptions import ConfigError
 from labelkin.serve.app import create_app
+from labelkin.serve.catalogue import Catalogue
 from labelkin.serve.metrics import SHARED_VARIABLE
 from labelkin.serve.service import Service
 from labelkin.serve.settings import ServiceSettings
+
+logger = logging.getLogger(__name__)
 
 # How worker processes receive the settings.
 _SETTINGS_VARIABLE = "LABELKIN_SERVE_SETTINGS"
@@ -28,6 +34,8 @@ _SETTINGS_VARIABLE = "LABELKIN_SERVE_SETTINGS"
 _MOST_HEAD = 65_536
 # Connections beyond the requests that may wait.
 _SPARE_CONNECTIONS = 1000
+# Connections that wait to be accepted.
+_BACKLOG = 2048
 _KEEP_ALIVE_SECONDS = 20
 _SHUTDOWN_SECONDS = 30
 
@@ -35,8 +43,8 @@ _SHUTDOWN_SECONDS = 30
 class PatientProtocol(HttpToolsProtocol):
     """Closes connections whose requests do not begin in time, or begin with too much.
 
-    uvicorn itself waits for ever for the first line and headers, and for the
-    rest of a body that has been answered already.
+    Also those whose clients do not take their answers, or go on sending what has
+    been answered already. uvicorn itself waits for ever in each case.
     """
 
     seconds = 20.0
@@ -47,6 +55,7 @@ class PatientProtocol(HttpToolsProtocol):
         self._head = 0
         self._has_body = False
         self._expect_head()
+        self._write_timer: asyncio.TimerHandle | None = None
 
     def _expect_head(self) -> None:
         self._head_timer = self.loop.call_later(self.seconds, self._close_slow)
@@ -91,9 +100,25 @@ class PatientProtocol(HttpToolsProtocol):
         if self._has_body:
             self.loop.call_later(self.seconds, self.transport.close)
 
+    def pause_writing(self) -> None:
+        """The client reads more slowly than it is written to: it has some time to catch up."""
+        super().pause_writing()
+        self._write_timer = self.loop.call_later(self.seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """The client has caught up."""
+        self._forget_write_timer()
+        super().resume_writing()
+
+    def _forget_write_timer(self) -> None:
+        if self._write_timer is not None:
+            self._write_timer.cancel()
+            self._write_timer = None
+
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
         self._head_timer.cancel()
+        self._forget_write_timer()
         super().connection_lost(exc)
 
 
@@ -103,13 +128,17 @@ def listening_socket(host: str, port: int) -> socket.socket:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        listening = socket.socket(family, kind, protocol)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(address)
-        # Worker processes share it.
-        listening.set_inheritable(True)
-    except OSError as error:
-        reason = error.strerror or str(error)
+        with ExitStack() as stack:
+            listening = stack.enter_context(socket.socket(family, kind, protocol))
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(address)
+            # From now on clients may connect; they wait until the application has started.
+            listening.listen(_BACKLOG)
+            # Worker processes share it.
+            listening.set_inheritable(True)
+            stack.pop_all()
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
         raise ConfigError(
             f"cannot listen at {host}, port {port}: {reason}; choose others with --host and --port"
         ) from error
@@ -121,7 +150,17 @@ def worker_app() -> ASGIApp:
     settings = ServiceSettings.model_validate_json(os.environ[_SETTINGS_VARIABLE])
     PatientProtocol.seconds = settings.slow_seconds
     set_up_logging(settings)
+    Thread(target=_end_with_parent, name="labelkin-parent", daemon=True).start()
     return create_app(Service(settings))
+
+
+def _end_with_parent() -> None:
+    """Shut down once the parent process has gone: whoever starts it again needs the port."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        logger.warning("the parent process has ended; shutting down")
+        signal.raise_signal(signal.SIGTERM)
 
 
 def run(settings: ServiceSettings, listening: socket.socket) -> None:
@@ -145,6 +184,8 @@ def run(settings: ServiceSettings, listening: socket.socket) -> None:
             signal.signal(number, lambda *_: setattr(server, "should_exit", True))
         server.run([listening])
         return
+    # What is wrong with a collection is an error here, not one of workers that start for ever.
+    Catalogue(settings.collections, read_only=settings.read_only).close()
     os.environ[_SETTINGS_VARIABLE] = settings.model_dump_json()
     with tempfile.TemporaryDirectory(prefix="labelkin-figures-") as folder:
         os.environ[SHARED_VARIABLE] = folder

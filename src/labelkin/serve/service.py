@@ -31,7 +31,11 @@ class Service(Closing):
     def __init__(self, settings: ServiceSettings) -> None:
         self.settings = settings
         self.access = Access(token(), settings.read_only)
-        self.catalogue = Catalogue(settings.collections, read_only=settings.read_only)
+        self.catalogue = Catalogue(
+            settings.collections,
+            read_only=settings.read_only,
+            representations=settings.representations,
+        )
         self.gate = Gate(settings.concurrency, settings.queue, settings.timeout_seconds)
         self.metrics = Metrics(self.catalogue, self.gate)
 
@@ -40,10 +44,10 @@ class Service(Closing):
         self.gate.close()
         self.catalogue.close()
 
-    async def run(self, work: Callable[[], Result]) -> Result:
+    async def run(self, work: Callable[[], Result], *, writes: bool = False) -> Result:
         """The result of `work`, from one of the threads, once all models are loaded."""
         await self.loaded()
-        return await self.gate.run(work)
+        return await self.gate.run(work, writes=writes)
 
     async def look_up(self, work: Callable[[], Result]) -> Result:
         """The result of `work` that takes no time to speak of: it waits for no other request."""
@@ -61,13 +65,18 @@ class Service(Closing):
 
     def check_texts(self, documents: Sequence[Document], first: int = 1) -> None:
         """Refuse too many documents, and texts that are too long; `first` is for messages."""
-        most, longest = self.settings.max_documents, self.settings.max_characters
+        most = self.settings.max_documents
         if len(documents) > most:
             raise ProblemError(
                 413,
                 f"{len(documents)} documents; send at most {most} at a time, or stream them to "
                 "annotate or documents, which have no limit",
             )
+        self.check_lengths(documents, first)
+
+    def check_lengths(self, documents: Iterable[Document], first: int = 1) -> None:
+        """Refuse texts that are too long; `first` is the number of the first in messages."""
+        longest = self.settings.max_characters
         for number, document in enumerate(documents, start=first):
             if len(document.text) > longest:
                 raise ProblemError(
@@ -91,22 +100,27 @@ class Service(Closing):
         )
 
 
-def service_of(request: Request) -> Service:
+# Coroutines, though they wait for nothing: FastAPI hands plain functions to a thread each time.
+async def service_of(request: Request) -> Service:
     """The service that a request is sent to."""
-    service: Service = request.app.state.service
-    return service
+    return _service(request)
 
 
-def writer_of(request: Request) -> Service:
+async def writer_of(request: Request) -> Service:
     """The service, if the request may write; else a problem."""
-    service = service_of(request)
+    service = _service(request)
     service.access.check(request.headers)
     return service
 
 
-def collection_of(request: Request, collection: str) -> ServedCollection:
+async def collection_of(request: Request, collection: str) -> ServedCollection:
     """The collection that a request names."""
-    return service_of(request).catalogue.collection(collection)
+    return _service(request).catalogue.collection(collection)
+
+
+def _service(request: Request) -> Service:
+    service: Service = request.app.state.service
+    return service
 
 
 ServiceOf = Annotated[Service, Depends(service_of)]

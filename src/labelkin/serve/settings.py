@@ -17,7 +17,8 @@ class ServiceSettings(BaseModel):
 
     `concurrency` requests are computed at a time and `queue` more may wait. A
     client has to send each part of a request, and to take each part of an
-    answer, within `slow_seconds`.
+    answer, within `slow_seconds`. Requests may ask for the representation of
+    labelkin.toml and for `representations`, whose indexes are built at the start.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -27,6 +28,7 @@ class ServiceSettings(BaseModel):
     port: int = 8080
     workers: int = 1
     read_only: bool = False
+    representations: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
     max_body: int = 20 * _MEGABYTE
     max_characters: int = 1_000_000

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -50,11 +49,11 @@ async def line_batches(
     rest, number, size = b"", 0, 0
     async for chunk in request.stream():
         *lines, rest = (rest + chunk).split(b"\n")
-        if len(rest) > longest:
-            raise _too_long(number + len(lines) + 1, longest)
         for line in lines:
             number += 1
             if len(line) > longest:
+                if batch:
+                    yield batch
                 raise _too_long(number, longest)
             if line.strip():
                 batch.append((number, line.decode("utf-8", "replace")))
@@ -62,9 +61,12 @@ async def line_batches(
             if len(batch) >= most or size >= _BATCH_BYTES:
                 yield batch
                 batch, size = [], 0
-        if batch and eager:
+        is_too_long = len(rest) > longest
+        if batch and (eager or is_too_long):
             yield batch
             batch, size = [], 0
+        if is_too_long:
+            raise _too_long(number + 1, longest)
     if rest.strip():
         batch.append((number + 1, rest.decode("utf-8", "replace")))
     if batch:
@@ -114,10 +116,7 @@ class LinesResponse(Response):
         """Write all lines; False if that failed."""
         try:
             await self._produce(spool.write)
-        except ClientDisconnect:
-            return False
-        except HTTPException as error:
-            spool.write(json.dumps({"error": str(error.detail)}).encode() + b"\n")
+        except (ClientDisconnect, HTTPException):
             return False
         except Exception:
             logger.exception("a stream failed")

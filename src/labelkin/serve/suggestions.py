@@ -215,6 +215,7 @@ def settings_of(
     given: dict[str, Any] = {}
     if asked is not None:
         served.require(asked.generation)
+        served.check_representation(asked.representation)
         given = asked.model_dump(
             include={
                 "k",
