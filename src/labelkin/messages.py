@@ -755,6 +755,64 @@ class ReliabilityMessage(Message):
 class Dashboard(Message):
     """A collection in figures; `evaluation` and `reliability` are null if nothing was measured."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "documents": 2400,
+                    "concepts": 1110,
+                    "concepts_used": 870,
+                    "generation": 3,
+                    "languages": {"en": 2400},
+                    "per_document": {"mean": 4.1, "median": 4.0, "max": 9},
+                    "frequencies": {
+                        "points": [[1, 310], [2, 144], [10, 60], [870, 1]],
+                        "at_least": {"1000": 0, "100": 4, "10": 220, "1": 870},
+                        "once": 95,
+                    },
+                    "evaluation": {
+                        "source": "training",
+                        "at": "2026-03-01T09:30:00+00:00",
+                        "documents": 68,
+                        "method": "rerank",
+                        "measures": {"MiF": 0.71, "P@5": 0.66},
+                        "methods": {
+                            "rerank": {"MiF": 0.71, "P@5": 0.66},
+                            "votes": {"MiF": 0.48, "P@5": 0.5},
+                        },
+                    },
+                    "reliability": {
+                        "bins": [
+                            {
+                                "from": 0.9,
+                                "to": 1.0,
+                                "score": 0.96,
+                                "precision": 0.95,
+                                "count": 120,
+                            }
+                        ],
+                        "ece": 0.004,
+                        "accept": 0.71,
+                        "review": 0.2,
+                        "documents": 68,
+                    },
+                    "models": [
+                        {
+                            "name": "rerank",
+                            "usable": True,
+                            "problem": "",
+                            "documents": 2400,
+                            "added": 12,
+                            "removed": 0,
+                            "unknown_headings": 0,
+                            "outdated": False,
+                        }
+                    ],
+                }
+            ]
+        }
+    )
+
     documents: int
     concepts: int
     concepts_used: int
@@ -791,6 +849,26 @@ class BranchMessage(Message):
 
 class LatentMapMessage(Message):
     """The most frequent headings on a plane: near each other if they go together."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "points": [
+                        {
+                            "id": "D011014",
+                            "name": "Pneumonia",
+                            "x": 0.42,
+                            "y": 0.17,
+                            "branch": "C",
+                            "documents": 310,
+                        }
+                    ],
+                    "branches": [{"id": "C", "name": "Diseases", "count": 1}],
+                }
+            ]
+        }
+    )
 
     points: list[LatentPoint]
     branches: list[BranchMessage]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -157,7 +158,7 @@ def _name_points(figure: Any, axes: Any, latent: LatentMap) -> None:
 
 def _size(documents: int, most: int) -> float:
     """The area of a mark in square points; its width grows with the fourth root."""
-    return 6 + 90 * (documents / max(most, 1)) ** 0.5
+    return 6 + 90 * math.sqrt(documents / max(most, 1))
 
 
 def _place_names(axes: Any, latent: LatentMap, renderer: Any) -> None:
