@@ -40,6 +40,12 @@ def test_reliability(run: Run, reranked: str) -> None:
     given = run("plot", "reliability", reranked, "held.jsonl", "-o", "held.svg")
     assert given.exit_code == 0, given.stderr
     assert ", 60 documents" in Path("held.svg").read_text()
+    lines = Path("held.jsonl").read_text().splitlines()
+    odd = json.loads(lines[0]) | {"labels": ["No such heading"]}
+    Path("odd.jsonl").write_text(json.dumps(odd) + "\n")
+    unresolved = run("plot", "reliability", reranked, "odd.jsonl", "-o", "odd.svg")
+    assert unresolved.exit_code == 0
+    assert "1 label not in the vocabulary" in unresolved.stderr
 
 
 def test_reliability_of_an_earlier_version(run: Run, reranked: str) -> None:

@@ -21,6 +21,7 @@ from labelkin.cli.options import (
     takes,
 )
 from labelkin.cli.outputs import check_output
+from labelkin.cli.settings import asked_settings, print_known_documents, print_unresolved
 from labelkin.cli.texts import read_labelled
 from labelkin.exceptions import FormatError, InputError
 
@@ -75,6 +76,7 @@ def reliability(
     label_separator: LabelSeparator = "|",
 ) -> None:
     """Draw the reranker's scores against the share of headings that is right."""
+    from labelkin.evaluate.gold import unknown_labels
     from labelkin.indexer import Indexer
     from labelkin.plots.drawing import draw_reliability
 
@@ -87,6 +89,11 @@ def reliability(
         if documents:
             build_with_progress(indexer, None)
         measured = indexer.reliability(documents)
+        if documents:
+            settings = asked_settings(indexer, "rerank")
+            print_known_documents(indexer, documents, [settings])
+            if unknown := unknown_labels(documents, indexer.vocabulary):
+                print_unresolved(unknown)
         title = f"Reliability of the scores: {_name(indexer)}"
     if measured is None:
         raise InputError(
