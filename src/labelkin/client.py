@@ -26,11 +26,13 @@ from labelkin.messages import (
     ConceptHit,
     ConceptMessage,
     ConceptPage,
+    Dashboard,
     DocumentMessage,
     DocumentPage,
     DocumentSuggestions,
     EvaluationReport,
     ExplainAnswer,
+    LatentMapMessage,
     NeighboursAnswer,
     SuggestAnswer,
     Tree,
@@ -187,11 +189,12 @@ class Client:
                 yield DocumentSuggestions.model_validate(answer)
 
     def evaluate(
-        self, collection: str, documents: Iterable[Given], **asked: Any
+        self, collection: str, documents: Iterable[Given], *, save: bool = False, **asked: Any
     ) -> EvaluationReport:
-        """How methods do on documents that have headings."""
+        """How methods do on documents that have headings; `save` stores it for the dashboard."""
         records = [_record(document) for document in documents]
-        return self._post(EvaluationReport, collection, "evaluate", documents=records, **asked)
+        path = "evaluate?save=true" if save else "evaluate"
+        return self._post(EvaluationReport, collection, path, documents=records, **asked)
 
     def search(
         self, collection: str, query: str = "", *, language: str | None = None
@@ -219,6 +222,16 @@ class Client:
     def tree(self, collection: str, concept: str | None = None, **asked: Any) -> Tree:
         """The place of a concept in the hierarchy, and what is below it."""
         return self._get(Tree, collection, "tree", concept=concept, **asked)
+
+    def dashboard(self, collection: str) -> Dashboard:
+        """A collection in figures, with the latest evaluation."""
+        return self._get(Dashboard, collection, "dashboard")
+
+    def latent(
+        self, collection: str, *, limit: int | None = None, language: str | None = None
+    ) -> LatentMapMessage:
+        """A map of the most frequent headings; takes some seconds after a training."""
+        return self._get(LatentMapMessage, collection, "latent", limit=limit, language=language)
 
     def document(self, collection: str, identifier: str) -> DocumentMessage:
         """A stored document."""

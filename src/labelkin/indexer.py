@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from labelkin.closing import Closing
 from labelkin.corpus.document import CorpusItem, Correction, Document
 from labelkin.corpus.language import normalise_language
-from labelkin.exceptions import ConfigError, InputError, VocabularyError
+from labelkin.exceptions import ConfigError, InputError, ModelError, VocabularyError
 from labelkin.layout import is_collection
 from labelkin.neighbours import Neighbours, NeighbourSearch
 from labelkin.neighbours.neighbour import Neighbour, describe
@@ -42,8 +42,11 @@ if TYPE_CHECKING:
     from labelkin.autoencoder.training_settings import TrainingSettings
     from labelkin.evaluate import Evaluation, Measure
     from labelkin.evaluate.comparison import Comparison
+    from labelkin.evaluate.stored import EvaluationSummary
     from labelkin.evaluate.sweep import Trial
     from labelkin.integrity import CheckReport
+    from labelkin.plots.latent import LatentMap
+    from labelkin.plots.reliability import Reliability
     from labelkin.rerank.fitting import RerankReport
     from labelkin.rerank.settings import RerankTrainingSettings
     from labelkin.store.held_out import HeldOut
@@ -680,6 +683,58 @@ class Indexer(Closing):
             return evaluations
 
         return self.runtime.retried(work)
+
+    def save_evaluation(self, summary: EvaluationSummary) -> None:
+        """Store an evaluation as the collection's latest; it replaces the one before."""
+        from labelkin.evaluate.stored import save_summary
+        from labelkin.training import check_writable
+
+        check_writable(self.runtime)
+        save_summary(self.collection.path, summary)
+
+    def latest_evaluation(self) -> tuple[Literal["eval", "training"], EvaluationSummary] | None:
+        """The later of the stored evaluation and that of the reranker's training, if any."""
+        from labelkin.evaluate.stored import read_summary
+        from labelkin.rerank.model import RERANK_NAME, reranker_info
+
+        stored = read_summary(self.collection.path)
+        try:
+            trained = reranker_info(self.runtime.models.folder / RERANK_NAME).evaluation
+        except ModelError:
+            trained = None
+        if stored is not None and (trained is None or stored.at >= trained.at):
+            return "eval", stored
+        return None if trained is None else ("training", trained)
+
+    def reliability(self, documents: Sequence[Document] = ()) -> Reliability | None:
+        """How far the reranker's scores are right: on documents with labels, or as in training.
+
+        Without documents None for a reranker of an earlier version, which recorded nothing.
+        """
+        from labelkin.evaluate.gold import gold_matrix
+        from labelkin.plots.reliability import measured_reliability, trained_reliability
+        from labelkin.rerank.model import RERANK_NAME, reranker_info
+
+        settings = Settings.from_config(self.config, "rerank")
+        info = reranker_info(self.runtime.models.folder / RERANK_NAME)
+        if not documents:
+            return trained_reliability(info, settings.rerank)
+        self._check_representation([settings], None)
+
+        def work() -> Reliability:
+            queries = self.queries(documents, settings.k, without_copies=True)
+            gold = gold_matrix(documents, queries.snapshot.vocabulary)
+            return measured_reliability(queries, gold, info, settings)
+
+        return self.runtime.retried(work)
+
+    def latent_map(self, limit: int = 3000, language: str = "en") -> LatentMap:
+        """A map of the most frequent headings by the label autoencoder; takes some seconds once."""
+        from labelkin.autoencoder.model import LabelModel
+        from labelkin.plots.latent import latent_map
+
+        model = self.runtime.models.get(LabelModel)
+        return latent_map(model, self.snapshot(), limit=limit, language=language)
 
     def label_frequencies(self, labels: int | None = None) -> npt.NDArray[np.integer]:
         """How many documents carry the label of each column; 0 beyond the vocabulary.

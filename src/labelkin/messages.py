@@ -15,7 +15,10 @@ from labelkin.vocab.concept import ALL_LANGUAGES, Concept
 
 if TYPE_CHECKING:
     from labelkin.corpus.document import Document
+    from labelkin.evaluate.stored import EvaluationSummary
     from labelkin.neighbours.neighbour import Neighbour
+    from labelkin.plots.latent import LatentMap
+    from labelkin.plots.reliability import Reliability
     from labelkin.scoring.suggestion import Suggestion
     from labelkin.store.reports import AddReport
 
@@ -658,6 +661,241 @@ class CollectionDetails(CollectionMessage):
     settings: dict[str, Any]
 
 
+class PerDocument(Message):
+    """How many headings documents have."""
+
+    mean: float
+    median: float
+    max: int
+
+
+class FrequenciesMessage(Message):
+    """The long tail: `points` are ranks of headings and numbers of documents that carry them.
+
+    There are at most 200 points. `at_least` maps numbers of documents to numbers of
+    headings with so many or more; `once` are the headings of a single document.
+    """
+
+    points: list[tuple[int, int]]
+    at_least: dict[str, int]
+    once: int
+
+
+class EvaluationMessage(Message):
+    """The latest evaluation: of the documents that training held out, or by `eval --save`.
+
+    `measures` are those of `method`, which is also among the `methods`.
+    """
+
+    source: Literal["training", "eval"]
+    at: str
+    documents: int
+    method: str
+    measures: dict[str, float | None]
+    methods: dict[str, dict[str, float | None]]
+
+    @classmethod
+    def of(
+        cls, source: Literal["training", "eval"], summary: EvaluationSummary
+    ) -> EvaluationMessage:
+        """A stored evaluation."""
+        methods = {method: dict(values) for method, values in summary.methods.items()}
+        return cls(
+            source=source,
+            at=summary.at.isoformat(),
+            documents=summary.documents,
+            method=summary.method,
+            measures=methods[summary.method],
+            methods=methods,
+        )
+
+
+class ReliabilityBin(Message):
+    """Headings with scores from `from` to `to`: their mean score, and the share that is right."""
+
+    start: Share = Field(alias="from")
+    to: Share
+    score: Share
+    precision: Share
+    count: int
+
+
+class ReliabilityMessage(Message):
+    """Whether as many headings are right as the reranker's scores say.
+
+    `ece` is the expected calibration error. `accept` and `review` are the scores
+    at which the bands begin; null for a band that no score reaches.
+    """
+
+    bins: list[ReliabilityBin]
+    ece: float
+    accept: Share | None
+    review: Share | None
+    documents: int
+
+    @classmethod
+    def of(cls, reliability: Reliability) -> ReliabilityMessage:
+        """The reliability of a reranker."""
+        return cls(
+            bins=[
+                ReliabilityBin(
+                    **{"from": one.start},
+                    to=one.end,
+                    score=round(one.score, _DIGITS),
+                    precision=round(one.precision, _DIGITS),
+                    count=one.count,
+                )
+                for one in reliability.bins
+            ],
+            ece=round(reliability.error, _DIGITS),
+            accept=reliability.accept,
+            review=reliability.review,
+            documents=reliability.documents,
+        )
+
+
+class Dashboard(Message):
+    """A collection in figures; `evaluation` and `reliability` are null if nothing was measured."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "documents": 2400,
+                    "concepts": 1110,
+                    "concepts_used": 870,
+                    "generation": 3,
+                    "languages": {"en": 2400},
+                    "per_document": {"mean": 4.1, "median": 4.0, "max": 9},
+                    "frequencies": {
+                        "points": [[1, 310], [2, 144], [10, 60], [870, 1]],
+                        "at_least": {"1000": 0, "100": 4, "10": 220, "1": 870},
+                        "once": 95,
+                    },
+                    "evaluation": {
+                        "source": "training",
+                        "at": "2026-03-01T09:30:00+00:00",
+                        "documents": 68,
+                        "method": "rerank",
+                        "measures": {"MiF": 0.71, "P@5": 0.66},
+                        "methods": {
+                            "rerank": {"MiF": 0.71, "P@5": 0.66},
+                            "votes": {"MiF": 0.48, "P@5": 0.5},
+                        },
+                    },
+                    "reliability": {
+                        "bins": [
+                            {
+                                "from": 0.9,
+                                "to": 1.0,
+                                "score": 0.96,
+                                "precision": 0.95,
+                                "count": 120,
+                            }
+                        ],
+                        "ece": 0.004,
+                        "accept": 0.71,
+                        "review": 0.2,
+                        "documents": 68,
+                    },
+                    "models": [
+                        {
+                            "name": "rerank",
+                            "usable": True,
+                            "problem": "",
+                            "documents": 2400,
+                            "added": 12,
+                            "removed": 0,
+                            "unknown_headings": 0,
+                            "outdated": False,
+                        }
+                    ],
+                }
+            ]
+        }
+    )
+
+    documents: int
+    concepts: int
+    concepts_used: int
+    generation: int
+    languages: dict[str, int]
+    per_document: PerDocument
+    frequencies: FrequenciesMessage
+    evaluation: EvaluationMessage | None
+    reliability: ReliabilityMessage | None
+    models: list[dict[str, Any]]
+
+
+class LatentPoint(Message):
+    """A heading on the map; `branch` is the id of one of the map's branches."""
+
+    id: str
+    name: str
+    x: Share
+    y: Share
+    branch: str
+    documents: int
+
+
+class BranchMessage(Message):
+    """A branch of the vocabulary, and how many headings of the map are in it.
+
+    Smaller branches are in one whose id is empty.
+    """
+
+    id: str
+    name: str
+    count: int
+
+
+class LatentMapMessage(Message):
+    """The most frequent headings on a plane: near each other if they go together."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "points": [
+                        {
+                            "id": "D011014",
+                            "name": "Pneumonia",
+                            "x": 0.42,
+                            "y": 0.17,
+                            "branch": "C",
+                            "documents": 310,
+                        }
+                    ],
+                    "branches": [{"id": "C", "name": "Diseases", "count": 1}],
+                }
+            ]
+        }
+    )
+
+    points: list[LatentPoint]
+    branches: list[BranchMessage]
+
+    @classmethod
+    def of(cls, latent: LatentMap) -> LatentMapMessage:
+        """A map of the headings."""
+        return cls(
+            points=[
+                LatentPoint(
+                    id=one.id,
+                    name=one.name,
+                    x=one.x,
+                    y=one.y,
+                    branch=one.branch,
+                    documents=one.documents,
+                )
+                for one in latent.points
+            ],
+            branches=[
+                BranchMessage(id=one.id, name=one.name, count=one.count) for one in latent.branches
+            ],
+        )
+
+
 class CollectionList(Message):
     """All collections that are served."""
 
@@ -701,4 +939,4 @@ class Problem(Message):
 
 def as_json(message: BaseModel) -> dict[str, Any]:
     """A message as JSON values, without the keys that have not been set."""
-    return message.model_dump(mode="json", exclude_unset=True)
+    return message.model_dump(mode="json", exclude_unset=True, by_alias=True)

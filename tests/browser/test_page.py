@@ -142,7 +142,9 @@ def test_a_work_list_survives_a_reload_and_a_restart(
         address, token = page.url.partition("#")[2], page.evaluate("({...sessionStorage})")
     with spawned(f"demo={path}", log=tmp_path / "log") as again:
         page = open_page(again, "#/record")
-        page.evaluate("all => Object.entries(all).forEach(([k, v]) => sessionStorage.setItem(k, v))", token)
+        page.evaluate(
+            "all => Object.entries(all).forEach(([k, v]) => sessionStorage.setItem(k, v))", token
+        )
         page.goto(f"{again.url}/#{address}")
         page.reload()
         page.wait_for_selector(".heading-name")
@@ -236,9 +238,7 @@ def test_english_and_german(served: Running, open_page: Open) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("view", ["record", "worklist", "compare", "dashboard"])
-def test_nothing_serious_for_axe(
-    served: Running, open_page: Open, scheme: str, view: str
-) -> None:
+def test_nothing_serious_for_axe(served: Running, open_page: Open, scheme: str, view: str) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe
     page = open_page(served, color_scheme=scheme, bypass_csp=True)
     ask(page)

@@ -35,6 +35,7 @@ _HOMES = {
     "compare": ("compare_methods", "compare"),
     "compare-representations": ("compare_representations", "compare_representations"),
     "experiment": ("experiment", "app"),
+    "plot": ("plot", "app"),
     "serve": ("serve", "serve"),
     "demo": ("demo", "demo"),
     "vocab": ("vocab", "app"),

@@ -16,7 +16,15 @@ from starlette.types import ASGIApp
 
 from labelkin._version import __version__
 from labelkin.messages import Problem, Record
-from labelkin.serve import annif, concepts, documents, static, status, suggestions
+from labelkin.serve import (
+    annif,
+    concepts,
+    dashboard,
+    documents,
+    static,
+    status,
+    suggestions,
+)
 from labelkin.serve.limits import Limits
 from labelkin.serve.problems import ProblemError, install
 from labelkin.serve.service import Service
@@ -58,7 +66,7 @@ def create_app(service: Service) -> ASGIApp:
     collections = APIRouter(
         prefix="/api/v1/collections/{collection}", dependencies=[Depends(_json_only)]
     )
-    for part in (suggestions, concepts, documents):
+    for part in (suggestions, concepts, documents, dashboard):
         collections.include_router(part.router)
     # Routes are tried in this order: the busiest first.
     app.include_router(annif.router)
@@ -118,6 +126,9 @@ def _described(app: FastAPI) -> dict[str, Any]:
             _replace_validation_error(operation)
             if "401" in operation["responses"] or operation["operationId"].startswith("learn"):
                 operation["security"] = [{"token": []}, {"password": []}]
+                if operation["operationId"].startswith("evaluate"):
+                    # Only to store the values.
+                    operation["security"].append({})
             if method in ("get", "delete"):
                 operation["responses"].pop("415", None)
     app.openapi_schema = schema
