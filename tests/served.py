@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import re
 import shutil
@@ -80,6 +81,11 @@ def checksums(folder: Path) -> dict[str, str]:
         and not file.name.endswith("-shm")
         and (file.stat().st_size or not file.name.endswith("-wal"))
     }
+
+
+def complaints(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
+    """Warnings and errors in the log; the level of other lines depends on the tests before."""
+    return [one for one in caplog.records if one.levelno >= logging.WARNING]
 
 
 class Running:

@@ -157,7 +157,7 @@ def test_any_request_is_answered_as_described(
 
         @given(case=operation.as_strategy(generation_mode=mode))
         @settings(
-            max_examples=10,
+            max_examples=6,
             phases=[Phase.explicit, Phase.generate],
             suppress_health_check=list(HealthCheck),
         )

@@ -10,7 +10,7 @@ from labelkin import exceptions as errors
 from labelkin.serve import suggestions
 from labelkin.serve.problems import ProblemError, as_problem, busy, response_to
 
-from ..served import TEXT, Running
+from ..served import TEXT, Running, complaints
 from .conftest import Start
 
 SUGGEST = "/api/v1/collections/demo/suggest"
@@ -66,7 +66,7 @@ def test_details_of_a_failure_are_only_in_the_log(
     identifier = answer.headers["x-request-id"]
     assert answer.json()["instance"] == identifier
     # Once, with the id and the traceback.
-    (record,) = caplog.records
+    (record,) = complaints(caplog)
     assert identifier in record.getMessage()
     assert record.exc_info is not None
     assert "secret detail" in caplog.text

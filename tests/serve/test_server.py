@@ -234,3 +234,22 @@ def test_every_acknowledged_write_survives_kill_9(small: Path, tmp_path: Path) -
     stored = {identifier for identifier, outcome in expected.items() if outcome is not None}
     assert stored <= {one["id"] for one in near["results"][0]["neighbours"]}
     assert "Traceback" not in log.read_text(encoding="utf-8")
+
+
+def test_an_offer_of_http_2_is_ignored(live: Running) -> None:
+    """Java's HTTP client sends one with every request; the body must not be lost for it."""
+    body = b"text=" + TEXT.replace(" ", "+").encode()
+    answer = live.raw(
+        head(
+            "POST",
+            "/v1/projects/demo/suggest",
+            "Connection: Upgrade, HTTP2-Settings, close",
+            "Upgrade: h2c",
+            "HTTP2-Settings: AAEAAEAAAAIAAAABAAMAAABkAAQBAAAAAAUAAEAA",
+            "Content-Type: application/x-www-form-urlencoded",
+            f"Content-Length: {len(body)}",
+        )
+        + body
+    )
+    assert answer.startswith(b"HTTP/1.1 200 OK")
+    assert b'"results":[{' in answer

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import multiprocessing
 import os
+import re
 import signal
 import socket
 import sys
@@ -32,6 +33,7 @@ logger = logging.getLogger(__name__)
 _SETTINGS_VARIABLE = "LABELKIN_SERVE_SETTINGS"
 # The largest head of a request: its first line and headers.
 _MOST_HEAD = 65_536
+_UPGRADE = re.compile(rb"\r\nUpgrade:(?=[^\r\n]*h2c)", re.IGNORECASE)
 # Connections beyond the requests that may wait.
 _SPARE_CONNECTIONS = 1000
 # Connections that wait to be accepted.
@@ -77,6 +79,11 @@ class PatientProtocol(HttpToolsProtocol):
             # A further request on the same connection.
             self._head_timer.cancel()
             self._expect_head()
+        if is_first and _UPGRADE.search(data):
+            # Java's client offers HTTP/2 with every request. A server may ignore that, but the
+            # parser would stop there and lose the body.
+            head, end, rest = data.partition(b"\r\n\r\n")
+            data = _UPGRADE.sub(b"\r\nX-Upgrade:", head) + end + rest
         super().data_received(data)
         if self._head > _MOST_HEAD and not self.transport.is_closing():
             self.send_400_response("The head of the request is too large.")
