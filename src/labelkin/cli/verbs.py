@@ -36,6 +36,7 @@ _HOMES = {
     "compare-representations": ("compare_representations", "compare_representations"),
     "experiment": ("experiment", "app"),
     "serve": ("serve", "serve"),
+    "verdicts": ("verdicts", "verdicts"),
     "demo": ("demo", "demo"),
     "vocab": ("vocab", "app"),
     "corpus": ("corpus", "app"),

@@ -16,7 +16,15 @@ from starlette.types import ASGIApp
 
 from labelkin._version import __version__
 from labelkin.messages import Problem, Record
-from labelkin.serve import annif, concepts, documents, status, suggestions
+from labelkin.serve import (
+    annif,
+    concepts,
+    documents,
+    status,
+    suggestions,
+    verdicts,
+    worklists,
+)
 from labelkin.serve.limits import Limits
 from labelkin.serve.problems import ProblemError, install
 from labelkin.serve.service import Service
@@ -29,6 +37,8 @@ _ABOUT = (
     "`application/problem+json`. Writing needs `Authorization: Bearer TOKEN`."
 )
 _OPENAPI = "/api/v1/openapi.json"
+# Routes that take other bodies than JSON.
+_OTHER_TYPES = ("/annotate", "/documents", "/read", "/worklists")
 
 
 def create_app(service: Service) -> ASGIApp:
@@ -58,7 +68,7 @@ def create_app(service: Service) -> ASGIApp:
     collections = APIRouter(
         prefix="/api/v1/collections/{collection}", dependencies=[Depends(_json_only)]
     )
-    for part in (suggestions, concepts, documents):
+    for part in (suggestions, concepts, documents, worklists, verdicts):
         collections.include_router(part.router)
     app.include_router(status.router)
     app.include_router(collections)
@@ -88,7 +98,7 @@ def _json_only(request: Request) -> None:
     if request.method not in ("POST", "PUT", "PATCH"):
         return
     given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    is_stream = request.scope["path"].rstrip("/").endswith(("/annotate", "/documents"))
+    is_stream = request.scope["path"].rstrip("/").endswith(_OTHER_TYPES)
     if given != "application/json" and not is_stream:
         raise ProblemError(415, f"the body is {given or 'of no type'}; send application/json")
 
