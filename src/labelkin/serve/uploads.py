@@ -14,7 +14,9 @@ from fastapi import Query, Request
 from labelkin.corpus.compression import MAGIC_BYTES, CompressedDataError, compression_of
 from labelkin.corpus.corpus import Corpus
 from labelkin.corpus.document import Document
+from labelkin.corpus.formats import extension_of
 from labelkin.corpus.intake import id_of_text
+from labelkin.corpus.source import Source
 from labelkin.exceptions import InputError
 from labelkin.messages import SkippedRecord
 from labelkin.serve.catalogue import ServedCollection
@@ -97,15 +99,23 @@ class Upload:
                 return True
         return True
 
+    def _is_markup(self) -> bool:
+        """Whether this is XML or a web page, which nobody wants to read as a text."""
+        try:
+            with Source(self._path) as source:
+                is_text = extension_of(source.name) == ".txt"
+                return source.head.lstrip().startswith(b"<") and not is_text
+        except InputError:
+            return False
+
     def documents(self, longest: int) -> Iterator[Document]:
         """The documents of the file; one with a text of more than `longest` characters is skipped.
 
         A 422 if nothing can be read.
         """
         # A plain text is read as a whole.
-        corpus = self._corpus = Corpus(
-            [self._path], texts=self.is_small(), text_id="", report=FileReport
-        )
+        texts = self.is_small() and not self._is_markup()
+        corpus = self._corpus = Corpus([self._path], texts=texts, text_id="", report=FileReport)
         number = 0
         try:
             for number, document in enumerate(corpus.documents(), start=1):
