@@ -32,6 +32,8 @@ from typer.testing import CliRunner
 from labelkin import Document, Indexer, read_corpus
 from labelkin.cli.main import app as command_line
 from labelkin.client import Client
+from labelkin.desk import WorkItem
+from labelkin.desk.worklists import WorkLists
 from labelkin.exceptions import ServiceError
 from labelkin.serve.app import create_app
 from labelkin.serve.service import Service
@@ -393,6 +395,20 @@ def test_export_has_all_records_with_final_headings(http: TestClient, tmp_path: 
     )
     assert http.get(f"{path}/export", params={"format": "xml"}).status_code == 422
     assert http.get(f"{API}/worklists/none/export").status_code == 404
+
+
+def test_an_export_is_whole_or_an_error(http: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = create(http)
+    whole = WorkLists.items_with_records
+
+    def interrupted(lists: WorkLists, identifier: str) -> Iterator[WorkItem]:
+        for item in whole(lists, identifier):
+            yield item
+            return
+
+    monkeypatch.setattr(WorkLists, "items_with_records", interrupted)
+    answer = http.get(f"{API}/worklists/{made['id']}/export")
+    assert answer.status_code == 404, answer.text
 
 
 def test_names_of_exports_are_harmless(http: TestClient) -> None:

@@ -73,10 +73,9 @@ class Desk(Closing):
             if line != "ok":
                 raise CollectionDamagedError(f"{self.path}: {line}", REMEDY)
         for one in self.worklists:
-            count = 0
-            for item in self.worklists.items_with_records(one.id):
-                count += item.document is not None
-            if count != one.total:
+            count = sum(1 for _ in self.worklists.items_with_records(one.id))
+            # Somebody may have removed the list meanwhile.
+            if count != one.total and self.worklists.get(one.id) is not None:
                 raise CollectionDamagedError(
                     f"{self.path}: {one.total - count} records of the work list {one.name!r} are "
                     "missing",

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import islice
-from typing import Annotated, Any, Literal
+from typing import IO, Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
@@ -48,7 +48,7 @@ _STORED = 500
 @router.post(
     "/read",
     response_model=ReadAnswer,
-    responses=problems(404, 408, 413, 422, 429, 503),
+    responses=problems(404, 408, 413, 422, 429, 503, 507),
     openapi_extra=BODY,
 )
 async def read(
@@ -234,9 +234,8 @@ async def put_item(
 
     def work() -> WorkItemSaved:
         desk = served.indexer.desk
-        worklist = _list(desk, identifier)
         if not desk.worklists.update(identifier, place, asked.status, **given):
-            raise _no_place(worklist, place)
+            raise _no_place(_list(desk, identifier), place)
         item = _item(desk, identifier, place)
         return WorkItemSaved(
             place=place,
@@ -282,10 +281,14 @@ async def export_worklist(
     await service.loaded()
     desk = served.indexer.desk
     worklist = await service.gate.patient(lambda: _list(desk, identifier))
-    items = desk.worklists.items_with_records(identifier)
-    file = await service.gate.patient(
-        lambda: written(lambda text: WRITERS[format]((one.labelled() for one in items), text))
-    )
+
+    def write(file: IO[str]) -> None:
+        items = desk.worklists.items_with_records(identifier)
+        if WRITERS[format]((one.labelled() for one in items), file) != worklist.total:
+            # Removed meanwhile: better no file than a part of it.
+            raise _missing(identifier)
+
+    file = await service.gate.patient(lambda: written(write))
     return ExportResponse(file, worklist.name.partition(".")[0] or "worklist", format)
 
 
