@@ -335,7 +335,7 @@ def test_a_work_list_from_upload_to_removal(http: TestClient) -> None:
         ("items/1", {"status": "draft", "draft": "text"}, 422),
         ("items/1", {}, 422),
         ("position", {"position": 0}, 422),
-        ("position", {"position": 4}, 422),
+        ("position", {"position": 4}, 404),
         ("position", {"position": "1"}, 422),
     ],
 )

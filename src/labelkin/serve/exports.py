@@ -22,6 +22,7 @@ MEDIA_TYPES = {
     "annif-tsv": "text/tab-separated-values; charset=utf-8",
 }
 _EXTENSIONS = {"annif-tsv": "tsv"}
+_SCHEMAS = {"json": {"type": "array", "items": {"$ref": "#/components/schemas/Record"}}}
 _CHUNK = 65_536
 _NOT_PLAIN = re.compile(r"[^\w.-]+", re.ASCII)
 
@@ -29,7 +30,8 @@ _NOT_PLAIN = re.compile(r"[^\w.-]+", re.ASCII)
 def described(*formats: str) -> dict[int | str, dict[str, Any]]:
     """The answer of an export, for its description."""
     content = {
-        MEDIA_TYPES[one].partition(";")[0]: {"schema": {"type": "string"}} for one in formats
+        MEDIA_TYPES[one].partition(";")[0]: {"schema": _SCHEMAS.get(one, {"type": "string"})}
+        for one in formats
     }
     return {200: {"description": "A file in the format asked for.", "content": content}}
 

@@ -257,7 +257,7 @@ async def move(
         desk = served.indexer.desk
         worklist = _list(desk, identifier)
         if not desk.worklists.move(identifier, asked.position):
-            raise ProblemError(422, f"no place {asked.position}; there are {worklist.total}")
+            raise _no_place(worklist, asked.position)
         return WorkListMessage.of(_list(desk, identifier))
 
     return answered(await service.run(work))
