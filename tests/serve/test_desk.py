@@ -689,3 +689,34 @@ def test_the_client_covers_the_desk(http: TestClient) -> None:
         assert len(b"".join(client.export_verdicts("c")).splitlines()) == 1
         both = b"".join(client.export_verdicts("c", format="csv", every=True)).splitlines()
         assert len(both) == 3
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        r'{"id": "1", "title": "half", "more": ["\ud800", {"\udfff": "\ud800"}]}',
+        '{"id": "1", "title": "numbers", "more": [NaN, 1e999, 12345678901234567890123]}',
+        r'{"id": "1", "title": "names", "labels": [{"id": "a\ud800", "name": "\ud800"}, "b|c"]}',
+        '{"id": "1", "title": "nested", "more": ' + "[" * 40 + "]" * 40 + "}",
+        r'{"id": "1", "title": "\u0000\u202e", "text": "x", "fields": {"a": "b"}}',
+    ],
+)
+def test_odd_records_come_through_everything(http: TestClient, line: str) -> None:
+    answer = read(http, "a.jsonl", line.encode())
+    assert answer.status_code == 200 and answer.json()["total"] == 1, answer.text
+    made = http.post(f"{API}/worklists", params={"name": "a.jsonl"}, content=line.encode())
+    assert made.status_code == 201, made.text
+    path = f"{API}/worklists/{made.json()['id']}"
+    assert http.get(f"{path}/items/1").status_code == 200
+    for kind in ("jsonl", "json", "csv", "annif-tsv"):
+        assert http.get(f"{path}/export", params={"format": kind}).status_code == 200
+    record = http.get(f"{path}/items/1").json()["record"]
+    answer = http.post(f"{API}/verdicts", json={"document": record, "verdicts": []})
+    assert answer.status_code == 201, answer.text
+    assert http.get(f"{API}/verdicts").status_code == 200
+    assert http.get(f"{API}/verdicts/export").status_code == 200
+    answer = http.post(
+        f"{API}/documents", content=line.encode(), headers={"Content-Type": "application/x-ndjson"}
+    )
+    assert answer.status_code == 200 and answer.json()["added"] == 1, answer.text
+    assert http.get(f"{API}/documents/1").status_code == 200

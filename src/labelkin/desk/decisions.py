@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from labelkin.corpus.document import Document
-from labelkin.desk.rows import as_text, document_of, document_text, now, utf8
+from labelkin.desk.rows import as_text, document_of, document_text, now
+from labelkin.store.rows import storable
 
 if TYPE_CHECKING:
     from labelkin.desk.desk import Desk
@@ -82,7 +83,7 @@ class Decisions:
                 "INSERT INTO decisions (document_id, at, method, generation, seconds, blind, "
                 "verdicts, document) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 (
-                    utf8(decision.document.id),
+                    storable(decision.document.id),
                     decision.time or now(),
                     decision.method,
                     decision.generation,

@@ -10,12 +10,12 @@ from labelkin.corpus.document import Document
 from labelkin.corpus.intake import with_nulls
 from labelkin.corpus.record import document_from_record
 from labelkin.corpus.writers import to_record
+from labelkin.store.rows import storable
 
 
 def as_text(value: Any) -> str:
     """A value as JSON; what JSON or UTF-8 cannot hold (NaN, half a character) is replaced."""
-    text = json.dumps(with_nulls(value), ensure_ascii=False)
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return storable(json.dumps(with_nulls(value), ensure_ascii=False))
 
 
 def document_text(document: Document) -> str:
@@ -26,11 +26,6 @@ def document_text(document: Document) -> str:
 def document_of(text: str) -> Document:
     """The document that `document_text` wrote."""
     return document_from_record(json.loads(text), needs_id=False)
-
-
-def utf8(text: str) -> str:
-    """A string without what UTF-8 cannot hold."""
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def now() -> str:

@@ -12,8 +12,9 @@ from sqlite3 import Connection
 from typing import TYPE_CHECKING, Any
 
 from labelkin.corpus.document import Document
-from labelkin.desk.rows import as_text, document_of, document_text, now, utf8
+from labelkin.desk.rows import as_text, document_of, document_text, now
 from labelkin.exceptions import CollectionError
+from labelkin.store.rows import storable
 from labelkin.wording import shortened
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ class WorkLists:
         rows = self._desk.query(
             "SELECT number, id, name, created, total, position, unreadable FROM worklists "
             "WHERE is_complete AND id = ?",
-            (utf8(identifier),),
+            (storable(identifier),),
         )
         return self._worklist(rows[0]) if rows else None
 
@@ -160,7 +161,7 @@ class WorkLists:
             cursor = connection.execute(
                 "INSERT INTO worklists (id, name, created, total, position, is_complete, "
                 "unreadable) VALUES (?, ?, ?, 0, 1, 0, '[]')",
-                (identifier, utf8(name), now()),
+                (identifier, storable(name), now()),
             )
             number = int(cursor.lastrowid or 0)
         return WorkListWriter(self._desk, identifier, number)
@@ -169,7 +170,7 @@ class WorkLists:
         """Remove a list with all drafts; whether there was one."""
         with self._desk.transaction() as connection:
             row = connection.execute(
-                "SELECT number FROM worklists WHERE is_complete AND id = ?", (utf8(identifier),)
+                "SELECT number FROM worklists WHERE is_complete AND id = ?", (storable(identifier),)
             ).fetchone()
             if row is None:
                 return False
@@ -186,7 +187,7 @@ class WorkLists:
         rows = self._desk.query(
             f"SELECT {_ITEM} FROM items WHERE worklist = {_NUMBER} {wanted} "
             "ORDER BY place LIMIT ? OFFSET ?",
-            (utf8(identifier), *given, limit, offset),
+            (storable(identifier), *given, limit, offset),
         )
         return [WorkItem(*row) for row in rows]
 
@@ -196,7 +197,7 @@ class WorkLists:
         while rows := self._desk.query(
             f"SELECT {_ITEM}, record, draft, labels FROM items "
             f"WHERE worklist = {_NUMBER} AND place > ? ORDER BY place LIMIT ?",
-            (utf8(identifier), place, _PAGE),
+            (storable(identifier), place, _PAGE),
         ):
             for row in rows:
                 yield self._item(row)
@@ -207,7 +208,7 @@ class WorkLists:
         rows = self._desk.query(
             f"SELECT {_ITEM}, record, draft, labels FROM items "
             f"WHERE worklist = {_NUMBER} AND place = ?",
-            (utf8(identifier), place),
+            (storable(identifier), place),
         )
         return self._item(rows[0]) if rows else None
 
@@ -252,7 +253,7 @@ class WorkLists:
             )
         assignments = ", ".join(f"{column} = ?" for column in changes)
         with self._desk.transaction() as connection:
-            row = connection.execute(f"SELECT {_NUMBER}", (utf8(identifier),)).fetchone()
+            row = connection.execute(f"SELECT {_NUMBER}", (storable(identifier),)).fetchone()
             cursor = connection.execute(
                 f"UPDATE items SET {assignments} WHERE worklist = ? AND place = ?",
                 (*changes.values(), *row, place),
@@ -268,7 +269,7 @@ class WorkLists:
             cursor = connection.execute(
                 "UPDATE worklists SET position = ? "
                 "WHERE is_complete AND id = ? AND ? BETWEEN 1 AND total",
-                (position, utf8(identifier), position),
+                (position, storable(identifier), position),
             )
             return bool(cursor.rowcount)
 
@@ -289,7 +290,7 @@ class WorkListWriter:
                 self._number,
                 place,
                 document.id,
-                utf8(document.title or shortened(document.text, _SHOWN_TITLE)),
+                storable(document.title or shortened(document.text, _SHOWN_TITLE)),
                 document_text(document),
             )
             for place, document in enumerate(documents, start=self.total + 1)

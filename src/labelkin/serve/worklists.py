@@ -13,6 +13,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from labelkin.corpus.document import Document
 from labelkin.corpus.writers import WRITERS
 from labelkin.desk import Desk, Heading, WorkItem, WorkList
+from labelkin.desk.rows import document_of, document_text
 from labelkin.exceptions import LabelkinError
 from labelkin.messages import (
     PositionRequest,
@@ -67,7 +68,11 @@ async def read(
                     413, f"{upload.name}: too large when unpacked; make a work list of it"
                 )
             documents = upload.documents(settings.max_characters)
-            kept = list(islice(documents, settings.max_documents))
+            # As they would be stored: without what JSON cannot hold.
+            kept = [
+                document_of(document_text(document))
+                for document in islice(documents, settings.max_documents)
+            ]
             total = len(kept) + sum(1 for _ in documents)
             report = upload.report
             return ReadAnswer(
