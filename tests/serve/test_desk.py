@@ -618,9 +618,9 @@ def serving(collection: Path, *options: str) -> Iterator[tuple[subprocess.Popen[
             time.sleep(0.05)
         yield process, match[1]
     finally:
-        if process.poll() is None:
-            process.kill()
-        process.wait()
+        # Gently: worker processes end with the one that started them.
+        process.terminate()
+        process.wait(60)
 
 
 def test_drafts_and_position_survive_the_death_of_the_service(collection: Path) -> None:
