@@ -27,6 +27,8 @@ from labelkin.messages import (
     ConceptMessage,
     ConceptPage,
     Dashboard,
+    DecisionMessage,
+    DecisionPage,
     DocumentMessage,
     DocumentPage,
     DocumentSuggestions,
@@ -34,9 +36,20 @@ from labelkin.messages import (
     ExplainAnswer,
     LatentMapMessage,
     NeighboursAnswer,
+    ReadAnswer,
+    Record,
     SuggestAnswer,
     Tree,
+    VerdictsStored,
+    WorkItemDetails,
+    WorkItemMessage,
+    WorkItemPage,
+    WorkItemSaved,
+    WorkListMessage,
+    WorkListPage,
+    WorkListRemoved,
     WriteReport,
+    as_json,
 )
 
 if TYPE_CHECKING:
@@ -47,6 +60,7 @@ Answer = TypeVar("Answer", bound=BaseModel)
 Given = str | Mapping[str, Any] | Document
 
 _JSON_LINES = "application/x-ndjson"
+_FILE = {"Content-Type": "application/octet-stream"}
 _PAGE = 1000
 _READY_SECONDS = 0.2
 
@@ -275,6 +289,113 @@ class Client:
         """Remove a stored document."""
         return self._write("DELETE", collection, _document_path(identifier))
 
+    def read(self, collection: str, name: str, content: bytes | Iterable[bytes]) -> ReadAnswer:
+        """The records of a file, read by the service; nothing is stored."""
+        answer = self._json(
+            "POST", _path(collection, "read"), params={"name": name}, content=content, headers=_FILE
+        )
+        return ReadAnswer.model_validate(answer)
+
+    def add_worklist(
+        self, collection: str, name: str, content: bytes | Iterable[bytes]
+    ) -> WorkListMessage:
+        """A new work list of the records of a file, however large."""
+        answer = self._json(
+            "POST",
+            _path(collection, "worklists"),
+            params={"name": name},
+            content=content,
+            headers=_FILE,
+        )
+        return WorkListMessage.model_validate(answer)
+
+    def worklists(self, collection: str) -> list[WorkListMessage]:
+        """All work lists, the newest first."""
+        return self._get(WorkListPage, collection, "worklists").worklists
+
+    def worklist(self, collection: str, worklist: str) -> WorkListMessage:
+        """One work list."""
+        return self._get(WorkListMessage, collection, _worklist_path(worklist))
+
+    def remove_worklist(self, collection: str, worklist: str) -> int:
+        """Remove a work list with its drafts; how many records it had."""
+        answer = self._json("DELETE", _path(collection, _worklist_path(worklist)))
+        return WorkListRemoved.model_validate(answer).removed
+
+    def worklist_items(
+        self, collection: str, worklist: str, *, status: str | None = None
+    ) -> Iterator[WorkItemMessage]:
+        """The records of a work list without their texts, in their order."""
+        path, offset, total = f"{_worklist_path(worklist)}/items", 0, 1
+        while offset < total:
+            page = self._get(
+                WorkItemPage, collection, path, offset=offset, limit=_PAGE, status=status
+            )
+            yield from page.items
+            offset, total = offset + len(page.items), page.total if page.items else 0
+
+    def worklist_item(self, collection: str, worklist: str, place: int) -> WorkItemDetails:
+        """One record of a work list with its draft."""
+        return self._get(WorkItemDetails, collection, f"{_worklist_path(worklist)}/items/{place}")
+
+    def save_item(
+        self, collection: str, worklist: str, place: int, status: str, **given: Any
+    ) -> WorkItemSaved:
+        """Store the status of a record; `draft` and `labels` stay unless they are given."""
+        path = _path(collection, f"{_worklist_path(worklist)}/items/{place}")
+        answer = self._json("PUT", path, json={"status": status, **given})
+        return WorkItemSaved.model_validate(answer)
+
+    def move(self, collection: str, worklist: str, position: int) -> WorkListMessage:
+        """Move the position of a work list."""
+        path = _path(collection, f"{_worklist_path(worklist)}/position")
+        return WorkListMessage.model_validate(self._json("PUT", path, json={"position": position}))
+
+    def export_worklist(
+        self, collection: str, worklist: str, *, format: str = "jsonl"
+    ) -> Iterator[bytes]:
+        """All records of a work list with their final headings, as the parts of a file."""
+        return self._download(collection, f"{_worklist_path(worklist)}/export", format=format)
+
+    def add_verdicts(
+        self,
+        collection: str,
+        document: Given,
+        verdicts: Iterable[Mapping[str, Any]],
+        **given: Any,
+    ) -> int:
+        """Store an indexer's verdicts; the rest is as in `messages.VerdictsRequest`."""
+        body = {"document": _record(document), "verdicts": [dict(one) for one in verdicts], **given}
+        answer = self._json("POST", _path(collection, "verdicts"), json=body)
+        return VerdictsStored.model_validate(answer).stored
+
+    def verdicts(self, collection: str) -> Iterator[DecisionMessage]:
+        """All decisions of indexers, the newest first."""
+        offset, total = 0, 1
+        while offset < total:
+            page = self._get(DecisionPage, collection, "verdicts", offset=offset, limit=_PAGE)
+            yield from page.decisions
+            offset, total = offset + len(page.decisions), page.total if page.decisions else 0
+
+    def export_verdicts(
+        self, collection: str, *, format: str = "jsonl", every: bool = False
+    ) -> Iterator[bytes]:
+        """The latest decisions, or every one, as the parts of a file."""
+        asked = {"format": format, "all": "true" if every else None}
+        return self._download(collection, "verdicts/export", **asked)
+
+    def _download(self, collection: str, path: str, **asked: Any) -> Iterator[bytes]:
+        with (
+            self._errors_explained(),
+            self._http.stream(
+                "GET", _path(collection, path), params=_parameters(asked)
+            ) as response,
+        ):
+            if response.status_code != 200:
+                response.read()
+                _raise_problem(response)
+            yield from response.iter_bytes()
+
     def _seen(self, collection: str) -> dict[str, Any]:
         """The state of a collection that the client has written, for the requests that follow."""
         generation = self._generations.get(collection)
@@ -353,6 +474,10 @@ def _quoted(identifier: str) -> str:
     return quote(identifier, safe="").replace(".", "%2E")
 
 
+def _worklist_path(identifier: str) -> str:
+    return f"worklists/{quote(identifier, safe='')}"
+
+
 def _parameters(asked: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in asked.items() if value is not None}
 
@@ -373,21 +498,4 @@ def _record(document: Given) -> dict[str, Any]:
         return {"text": document}
     if not isinstance(document, Document):
         return dict(document)
-    major = set(document.major_labels)
-    record: dict[str, Any] = {
-        "id": document.id,
-        "title": document.title,
-        "abstract": document.body,
-        "fields": dict(document.fields),
-        "language": document.language,
-        "metadata": dict(document.metadata),
-        "labels": [
-            {
-                "id": label,
-                **({"name": name} if (name := document.label_names.get(label)) else {}),
-                **({"major": True} if label in major else {}),
-            }
-            for label in document.labels
-        ],
-    }
-    return {name: value for name, value in record.items() if value}
+    return as_json(Record.of(document))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,14 @@ import numpy.typing as npt
 from labelkin.closing import Closing
 from labelkin.corpus.document import CorpusItem, Correction, Document
 from labelkin.corpus.language import normalise_language
-from labelkin.exceptions import ConfigError, InputError, ModelError, VocabularyError
+from labelkin.desk.desk import Desk
+from labelkin.exceptions import (
+    CollectionError,
+    ConfigError,
+    InputError,
+    ModelError,
+    VocabularyError,
+)
 from labelkin.layout import is_collection
 from labelkin.neighbours import Neighbours, NeighbourSearch
 from labelkin.neighbours.neighbour import Neighbour, describe
@@ -40,6 +47,7 @@ from labelkin.wording import shortened
 if TYPE_CHECKING:
     from labelkin.autoencoder.fitting import AutoencoderReport
     from labelkin.autoencoder.training_settings import TrainingSettings
+    from labelkin.desk import Decision
     from labelkin.evaluate import Evaluation, Measure
     from labelkin.evaluate.comparison import Comparison
     from labelkin.evaluate.stored import EvaluationSummary
@@ -98,6 +106,8 @@ class Indexer(Closing):
     def __init__(self, collection: Collection, *, follow: bool = False) -> None:
         self.collection = collection
         self.runtime = Runtime(collection, follow=follow)
+        #: Work lists and verdicts of indexers; its file is opened when it is first used.
+        self.desk = Desk(collection.path, read_only=collection.read_only)
 
     @classmethod
     def create(
@@ -159,7 +169,13 @@ class Indexer(Closing):
 
     def close(self) -> None:
         """Close all files, models and threads."""
+        self.desk.close()
         self.runtime.close()
+
+    def verdicts(self, *, every: bool = False) -> Iterator[Decision]:
+        """The latest decision of indexers about each document, or every one, the oldest first."""
+        decisions = self.desk.decisions
+        return decisions.all() if every else decisions.latest()
 
     def warm_up(self, methods: Iterable[str] | None = None) -> list[str]:
         """Load what requests with these methods need (default: the collection's); their names."""
@@ -246,10 +262,18 @@ class Indexer(Closing):
         states = model_states(self.snapshot())
         return replace(
             info,
+            **self._desk_info(),
             indexes=indexes,
             models=[state.name for state in states if state.is_usable],
             model_states=[{**asdict(state), "is_outdated": state.is_outdated} for state in states],
         )
+
+    def _desk_info(self) -> dict[str, Any]:
+        """Counts of the desk; a damaged one does not keep anybody from the rest."""
+        try:
+            return {"worklists": len(self.desk.worklists), "decisions": len(self.desk.decisions)}
+        except CollectionError as error:
+            return {"desk_problem": str(error)}
 
     def check(self) -> CheckReport:
         """Verify every file of the collection, as `labelkin check` does."""

@@ -15,6 +15,7 @@ from labelkin.vocab.concept import ALL_LANGUAGES, Concept
 
 if TYPE_CHECKING:
     from labelkin.corpus.document import Document
+    from labelkin.desk import Decision, WorkItem, WorkList
     from labelkin.evaluate.stored import EvaluationSummary
     from labelkin.neighbours.neighbour import Neighbour
     from labelkin.plots.latent import LatentMap
@@ -71,6 +72,28 @@ class Record(BaseModel):
         default=None,
         description='Its headings: ids, URIs or names, or `{"id", "name", "major"}`.',
     )
+
+    @classmethod
+    def of(cls, document: Document) -> Record:
+        """A document as a record; what it does not have is left out."""
+        major = set(document.major_labels)
+        record: dict[str, Any] = {
+            "id": document.id,
+            "title": document.title,
+            "abstract": document.body,
+            "fields": dict(document.fields),
+            "language": document.language,
+            "metadata": dict(document.metadata),
+            "labels": [
+                {
+                    "id": label,
+                    **({"name": name} if (name := document.label_names.get(label)) else {}),
+                    **({"major": True} if label in major else {}),
+                }
+                for label in document.labels
+            ],
+        }
+        return cls(**{name: value for name, value in record.items() if value})
 
 
 class LabelMessage(Message):
@@ -900,6 +923,266 @@ class CollectionList(Message):
     """All collections that are served."""
 
     collections: list[CollectionMessage]
+
+
+class ReadAnswer(Message):
+    """The records of a file; nothing was stored.
+
+    `total` counts all readable records of the file; if `truncated`, only the
+    first of them are in `records`.
+    """
+
+    records: list[Record]
+    total: int
+    truncated: bool
+    skipped: list[SkippedRecord]
+    notes: list[SkippedRecord]
+
+
+Status = Literal["pending", "draft", "done", "skipped"]
+Place = Annotated[int, Field(ge=1, le=_MOST)]
+
+
+class WorkListMessage(Message):
+    """A work list: how many of its records have each status, and the place last worked at."""
+
+    id: str
+    name: str
+    created: str
+    total: int
+    pending: int
+    draft: int
+    done: int
+    skipped: int
+    position: int = Field(description="A place; the first one is 1.")
+    unreadable: list[SkippedRecord] = Field(description="Records that could not be read.")
+
+    @classmethod
+    def of(cls, worklist: WorkList) -> WorkListMessage:
+        """A work list of a desk."""
+        return cls(
+            id=worklist.id,
+            name=worklist.name,
+            created=worklist.created,
+            total=worklist.total,
+            pending=worklist.counts["pending"],
+            draft=worklist.counts["draft"],
+            done=worklist.counts["done"],
+            skipped=worklist.counts["skipped"],
+            position=worklist.position,
+            unreadable=[
+                SkippedRecord(where=where, problem=problem)
+                for where, problem in worklist.unreadable
+            ],
+        )
+
+
+class WorkListPage(Message):
+    """All work lists, the newest first."""
+
+    worklists: list[WorkListMessage]
+
+
+class WorkListRemoved(Message):
+    """How many records were removed with a work list."""
+
+    removed: int
+
+
+class WorkItemMessage(Message):
+    """A record of a work list; `place` is its number in the file, from 1."""
+
+    place: int
+    id: str
+    title: str
+    status: Status
+
+
+class WorkItemPage(Message):
+    """Some records of a work list, out of `total` that have the status asked for."""
+
+    total: int
+    offset: int
+    items: list[WorkItemMessage]
+
+
+class HeadingMessage(Request):
+    """A final heading of a record; `major` marks a main topic."""
+
+    id: str = Field(min_length=1)
+    name: str = ""
+    major: bool = False
+
+
+class WorkItemDetails(Message):
+    """A record of a work list with its draft and, once they are chosen, its final headings."""
+
+    place: int
+    status: Status
+    record: Record
+    draft: dict[str, Any] | None
+    labels: list[HeadingMessage] | None
+    updated: str | None
+
+    @classmethod
+    def of(cls, item: WorkItem, document: Document) -> WorkItemDetails:
+        """An item of a desk with its document."""
+        return cls(
+            place=item.place,
+            status=item.status,  # type: ignore[arg-type] # the desk knows no others
+            record=Record.of(document),
+            draft=None if item.draft is None else dict(item.draft),
+            labels=None
+            if item.labels is None
+            else [HeadingMessage(id=one.id, name=one.name, major=one.major) for one in item.labels],
+            updated=item.updated,
+        )
+
+
+class WorkItemRequest(Request):
+    """The new state of a record; a draft or labels that are left out stay, null removes them."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "status": "done",
+                    "draft": None,
+                    "labels": [{"id": "D011014", "name": "Pneumonia", "major": True}],
+                }
+            ]
+        }
+    )
+
+    status: Status
+    draft: dict[str, Any] | None = Field(
+        default=None, description="Whatever is needed to go on later."
+    )
+    labels: list[HeadingMessage] | None = Field(
+        default=None, description="The final headings, in their order."
+    )
+
+
+class WorkItemSaved(Message):
+    """A record's new status, and the counts of its list."""
+
+    place: int
+    status: Status
+    updated: str | None
+    worklist: WorkListMessage
+
+
+class PositionRequest(Request):
+    """The place to go on at."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"position": 1}]})
+
+    position: Place
+
+
+class VerdictMessage(Request):
+    """What an indexer has decided about a heading, and how it was suggested.
+
+    `unneeded` is right but not needed; `added` is the indexer's own heading,
+    which was not suggested. The service adds the `name`.
+    """
+
+    id: str = Field(min_length=1)
+    verdict: Literal["accepted", "rejected", "unneeded", "added"]
+    score: Share | None = None
+    rank: Place | None = None
+    band: Literal["accept", "review", "hidden"] | None = None
+    name: str | None = None
+
+
+class VerdictsRequest(Request):
+    """An indexer's decisions about a document, all at once."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "document": {"id": "demo-1", "title": "Cefuroxime for pneumonia in children"},
+                    "method": "rerank",
+                    "generation": 3,
+                    "verdicts": [
+                        {
+                            "id": "D011014",
+                            "verdict": "accepted",
+                            "score": 0.93,
+                            "rank": 1,
+                            "band": "accept",
+                        },
+                        {"id": "D002648", "verdict": "added"},
+                    ],
+                    "seconds": 41.5,
+                    "blind": False,
+                }
+            ]
+        }
+    )
+
+    document: Record
+    method: Annotated[str, Field(max_length=100)] | None = None
+    generation: Count | None = None
+    verdicts: list[VerdictMessage]
+    seconds: Annotated[float, Field(ge=0.0, le=1e9)] | None = Field(
+        default=None, description="How long the decisions took."
+    )
+    blind: bool = Field(
+        default=False, description="Headings were chosen before the suggestions were shown."
+    )
+
+
+class VerdictsStored(Message):
+    """How many verdicts were stored."""
+
+    stored: int
+
+
+class DecisionMessage(Message):
+    """The verdicts on a document at one time."""
+
+    number: int
+    document: Record
+    time: str
+    method: str | None
+    generation: int | None
+    seconds: float | None
+    blind: bool
+    verdicts: list[VerdictMessage]
+
+    @classmethod
+    def of(cls, decision: Decision) -> DecisionMessage:
+        """A decision of a desk."""
+        return cls(
+            number=decision.number,
+            document=Record.of(decision.document),
+            time=decision.time,
+            method=decision.method,
+            generation=decision.generation,
+            seconds=decision.seconds,
+            blind=decision.blind,
+            verdicts=[
+                VerdictMessage(
+                    id=one.id,
+                    verdict=one.verdict,  # type: ignore[arg-type] # the desk knows no others
+                    score=one.score,
+                    rank=one.rank,
+                    band=one.band,  # type: ignore[arg-type]
+                    name=one.name,
+                )
+                for one in decision.verdicts
+            ],
+        )
+
+
+class DecisionPage(Message):
+    """Some decisions out of `total`, the newest first."""
+
+    total: int
+    offset: int
+    decisions: list[DecisionMessage]
 
 
 class Health(Message):

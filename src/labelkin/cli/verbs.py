@@ -37,6 +37,7 @@ _HOMES = {
     "experiment": ("experiment", "app"),
     "plot": ("plot", "app"),
     "serve": ("serve", "serve"),
+    "verdicts": ("verdicts", "verdicts"),
     "demo": ("demo", "demo"),
     "vocab": ("vocab", "app"),
     "corpus": ("corpus", "app"),

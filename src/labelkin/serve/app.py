@@ -24,6 +24,8 @@ from labelkin.serve import (
     static,
     status,
     suggestions,
+    verdicts,
+    worklists,
 )
 from labelkin.serve.limits import Limits
 from labelkin.serve.problems import ProblemError, install
@@ -37,6 +39,8 @@ _ABOUT = (
     "`application/problem+json`. Writing needs `Authorization: Bearer TOKEN`."
 )
 _OPENAPI = "/api/v1/openapi.json"
+# Routes that take other bodies than JSON.
+_OTHER_TYPES = ("/annotate", "/documents", "/read", "/worklists")
 
 
 def create_app(service: Service) -> ASGIApp:
@@ -66,7 +70,7 @@ def create_app(service: Service) -> ASGIApp:
     collections = APIRouter(
         prefix="/api/v1/collections/{collection}", dependencies=[Depends(_json_only)]
     )
-    for part in (suggestions, concepts, documents, dashboard):
+    for part in (suggestions, concepts, documents, dashboard, worklists, verdicts):
         collections.include_router(part.router)
     # Routes are tried in this order: the busiest first.
     app.include_router(annif.router)
@@ -98,7 +102,7 @@ async def _json_only(request: Request) -> None:
     if request.method not in ("POST", "PUT", "PATCH"):
         return
     given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    is_stream = request.scope["path"].rstrip("/").endswith(("/annotate", "/documents"))
+    is_stream = request.scope["path"].rstrip("/").endswith(_OTHER_TYPES)
     if given != "application/json" and not is_stream:
         raise ProblemError(415, f"the body is {given or 'of no type'}; send application/json")
 

@@ -108,7 +108,7 @@ function reliability({ bins, ece, accept, review }) {
   return [
     chart(t("reliability"), { x, y, ticksX: ticks, ticksY: ticks, nameX: t("scoreAxis"), nameY: t("precisionAxis") },
       s("line", { class: "diagonal", x1: x(0), y1: y(0), x2: x(1), y2: y(1) }),
-      [accept, review].filter((value) => value != null).map((value) => s("line", { class: "limit", x1: x(0), x2: x(1), y1: y(value), y2: y(value) })),
+      [accept, review].filter((value) => value != null).map((value) => s("line", { class: "limit", x1: x(value), x2: x(value), y1: y(0), y2: y(1) })),
       bins.filter((one) => one.count).map((one) => s("circle", {
         class: "dot", cx: x(one.score), cy: y(one.precision), r: 3 + 7 * Math.sqrt(one.count / most),
       }, s("title", {}, `${decimal(one.score)} → ${decimal(one.precision)} (${number(one.count)})`)))),
@@ -121,15 +121,15 @@ function latent({ points, branches }) {
   const ys = points.map((one) => one.y);
   const x = scale(Math.min(...xs), Math.max(...xs), 10, WIDTH - 10);
   const y = scale(Math.min(...ys), Math.max(...ys), WIDTH - 10, 10);
-  const colour = new Map(branches.slice(0, COLOURS).map((one, place) => [one.id, `branch-${place}`]));
+  const colour = new Map(branches.filter((one) => one.id).slice(0, COLOURS).map((one, place) => [one.id, `branch-${place}`]));
   const named = [...points].sort((one, other) => other.documents - one.documents).slice(0, 12);
   return [
     s("svg", { viewBox: `0 0 ${WIDTH} ${WIDTH}`, role: "img", "aria-label": t("latent"), class: "chart" },
       points.map((one) => s("circle", {
-        class: colour.get(one.branch) || "branch-other", cx: x(one.x).toFixed(1), cy: y(one.y).toFixed(1), r: 1.5 + Math.log10(1 + one.documents),
+        class: colour.get(one.branch || "other") || "branch-other", cx: x(one.x).toFixed(1), cy: y(one.y).toFixed(1), r: 1.5 + Math.log10(1 + one.documents),
       }, s("title", {}, `${one.name} (${number(one.documents)})`))),
       named.map((one) => s("text", { class: "name", x: x(one.x).toFixed(1), y: (y(one.y) - 6).toFixed(1), "text-anchor": "middle" }, one.name))),
-    h("ul", { class: "legend" }, branches.slice(0, COLOURS).map((one, place) => h("li", {},
-      s("svg", { viewBox: "0 0 10 10", "aria-hidden": "true" }, s("circle", { class: `branch-${place}`, cx: 5, cy: 5, r: 5 })), ` ${one.name} (${number(one.count)})`))),
+    h("ul", { class: "legend" }, branches.map((one) => h("li", {},
+      s("svg", { viewBox: "0 0 10 10", "aria-hidden": "true" }, s("circle", { class: colour.get(one.id) || "branch-other", cx: 5, cy: 5, r: 5 })), ` ${one.id ? one.name : t("other")} (${number(one.count)})`))),
   ];
 }

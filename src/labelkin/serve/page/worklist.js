@@ -65,12 +65,12 @@ async function upload(file) {
 
 async function goOn(list) {
   offset = 0;
-  await openItem(list, Math.min(list.position ?? 0, Math.max(list.total - 1, 0)));
+  await openItem(list, Math.min(Math.max(list.position ?? 1, 1), list.total));
 }
 
 /** Open one record of a work list, with its draft. */
 export async function openItem(list, place) {
-  if (place < 0 || place >= list.total) return;
+  if (place < 1 || place > list.total) return;
   await withToken(async () => {
     await flushDraft();
     const item = await state.collection.item(list.id, place);
@@ -136,11 +136,11 @@ export function renderItemBar(root) {
   });
   return fill(root, h("nav", { class: "item-bar", "aria-label": t("worklist") },
     h("strong", {}, list.name), " ",
-    h("span", { id: "item-place" }, t("itemOf", { place: number(place + 1), total: number(list.total) })), " ",
+    h("span", { id: "item-place" }, t("itemOf", { place: number(place), total: number(list.total) })), " ",
     h("span", { class: `status ${status}` }, t(status)),
     h("span", { class: "buttons" },
-      h("button", { type: "button", data: { focus: "previous" }, disabled: place === 0, onclick: () => go(-1) }, t("previous"), " ", h("kbd", { "aria-hidden": "true" }, "p")),
-      h("button", { type: "button", data: { focus: "next" }, disabled: place + 1 >= list.total, onclick: () => go(1) }, t("next"), " ", h("kbd", { "aria-hidden": "true" }, "n")),
+      h("button", { type: "button", data: { focus: "previous" }, disabled: place === 1, onclick: () => go(-1) }, t("previous"), " ", h("kbd", { "aria-hidden": "true" }, "p")),
+      h("button", { type: "button", data: { focus: "next" }, disabled: place >= list.total, onclick: () => go(1) }, t("next"), " ", h("kbd", { "aria-hidden": "true" }, "n")),
       h("button", { type: "button", data: { focus: "skip" }, onclick: () => leave("skipped") }, t("skipItem")),
       h("button", { type: "button", data: { focus: "done" }, class: "primary", onclick: () => leave("done") }, t("doneItem")))));
 }
@@ -149,7 +149,7 @@ function itemTable() {
   return h("div", { class: "scroll" }, h("table", {},
     h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "#"), h("th", { scope: "col" }, t("title")), h("th", { scope: "col" }, t("status")))),
     h("tbody", {}, items.items.map((one) => h("tr", {},
-      h("td", {}, number(one.place + 1)),
+      h("td", {}, number(one.place)),
       h("td", {}, h("button", { type: "button", class: "quiet", onclick: () => openItem(state.item.list, one.place) }, one.title || one.id)),
       h("td", { class: `status ${one.status}` }, t(one.status)))))),
   h("p", {}, offset > 0 && h("button", { type: "button", onclick: () => turn(-PAGE) }, t("previous")), " ",
