@@ -77,7 +77,7 @@ def open_page(browser: Any) -> Iterator[Open]:
         page.on("console", lambda one: errors.append(one.text) if one.type == "error" else None)
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.goto(f"{service.url}/{address}")
-        page.wait_for_function("document.getElementById('collection').options.length > 0")
+        until(page, lambda: page.query_selector("#collection option") is not None)
         return page
 
     yield enter
@@ -85,6 +85,15 @@ def open_page(browser: Any) -> Iterator[Open]:
         context.close()
     # A refused request is shown in the console by the browser itself.
     assert [one for one in errors if "status of 40" not in one] == []
+
+
+def until(page: Any, condition: Callable[[], object], seconds: float = 15.0) -> None:
+    """Wait until something is true; the page's policy forbids to ask in the page itself."""
+    for _ in range(int(seconds / 0.05)):
+        if condition():
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError("not within the time")
 
 
 def give_token(page: Any) -> None:

@@ -10,7 +10,7 @@ import pytest
 from labelkin import Document, Indexer, read_corpus, read_vocabulary
 
 from ..served import Running, running, spawned
-from .conftest import Open, give_token
+from .conftest import Open, give_token, until
 
 TITLE = "Late blight after wet summers"
 TEXT = "Potatoes were stored in village barns. Late blight destroyed the potatoes of two parishes."
@@ -40,7 +40,7 @@ def test_from_a_pasted_text_to_its_effect(served: Running, open_page: Open) -> N
     page.fill("#search", "oyst")
     page.wait_for_selector("#hits li.active")
     page.keyboard.press("Enter")
-    page.wait_for_function("document.querySelectorAll('.heading-name').length === 2")
+    until(page, lambda: len(names(page, ".heading-name")) == 2)
     added = names(page, ".heading-name")[1]
     page.fill("#record-id", "my-record")
     page.click("#save")
@@ -55,16 +55,12 @@ def test_from_a_pasted_text_to_its_effect(served: Running, open_page: Open) -> N
     page.select_option("#method", "knn")
     ask(page)
     page.click("#more")
-    page.wait_for_function(
-        "name => [...document.querySelectorAll('.suggestion .name')].some(one => "
-        "one.textContent === name)",
-        arg=added,
-    )
+    until(page, lambda: added in names(page, ".suggestion .name"))
 
 
 def test_evidence_marks_the_words(served: Running, open_page: Open) -> None:
     page = open_page(served)
-    page.wait_for_function("document.getElementById('method').options.length > 1")
+    until(page, lambda: len(page.query_selector_all("#method option")) > 1)
     page.select_option("#method", "lexical")
     ask(page)
     page.click(".suggestion:first-child .name")
@@ -130,7 +126,7 @@ def test_a_work_list_survives_a_reload_and_a_restart(
         page.keyboard.press("a")
         page.wait_for_selector(".status.draft")
         page.keyboard.press("n")
-        page.wait_for_function("document.getElementById('item-place').textContent === '2 of 4'")
+        until(page, lambda: page.inner_text("#item-place") == "2 of 4")
         page.wait_for_selector(".suggestion")
         page.keyboard.press("a")
         chosen = names(page, ".heading-name")
@@ -140,6 +136,7 @@ def test_a_work_list_survives_a_reload_and_a_restart(
         assert names(page, ".heading-name") == chosen
         assert page.inner_text("#item-place") == "2 of 4"
         address, token = page.url.partition("#")[2], page.evaluate("({...sessionStorage})")
+        page.close()
     with spawned(f"demo={path}", log=tmp_path / "log") as again:
         page = open_page(again, "#/record")
         page.evaluate(
@@ -150,9 +147,9 @@ def test_a_work_list_survives_a_reload_and_a_restart(
         page.wait_for_selector(".heading-name")
         assert names(page, ".heading-name") == chosen
         page.click("[data-focus=done]")
-        page.wait_for_function("document.getElementById('item-place').textContent === '3 of 4'")
+        until(page, lambda: page.inner_text("#item-place") == "3 of 4")
         page.click("[data-focus=skip]")
-        page.wait_for_function("document.getElementById('item-place').textContent === '4 of 4'")
+        until(page, lambda: page.inner_text("#item-place") == "4 of 4")
         lists = again.http.get("/api/v1/collections/demo/worklists").json()["worklists"]
         counts = {name: lists[0][name] for name in ("pending", "draft", "done", "skipped")}
         assert counts == {"pending": 1, "draft": 1, "done": 1, "skipped": 1}
@@ -278,8 +275,7 @@ def test_german_records(shared_data: Path, tmp_path: Path, open_page: Open) -> N
         ask(page, last.title or last.body[:80], last.body)
         assert page.get_attribute("html", "lang") == "de"
         page.keyboard.press("e")
-        page.wait_for_selector(".carriers a")
-        assert page.get_attribute(".carriers a", "href") or names(page, ".carriers li")
+        page.wait_for_selector(".carriers li")
 
 
 @pytest.mark.shared

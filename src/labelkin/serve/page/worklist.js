@@ -111,8 +111,10 @@ async function flushDraft() {
   if (!isDirty || !state.item) return;
   isDirty = false;
   const { list, place } = state.item;
-  await guarded(() => state.collection.saveItem(list.id, place, { status: "draft", draft: draft() }));
-  state.item.status = "draft";
+  const { item } = state;
+  const isKept = await guarded(() => state.collection.saveItem(list.id, place, { status: "draft", draft: draft() }));
+  if (isKept) item.status = "draft";
+  changed("item");
 }
 
 /** Leave the record at hand as done or skipped. */
