@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from functools import lru_cache
 from importlib.resources import files
 
 from fastapi import APIRouter, Request, Response
-
-from labelkin.serve.problems import ProblemError
 
 router = APIRouter(include_in_schema=False)
 
@@ -30,32 +27,21 @@ _HEADERS = {
 }
 
 
-@lru_cache(maxsize=1)
-def _files() -> dict[str, tuple[bytes, str, str]]:
-    """The content, media type and tag of each file, by name."""
-    found = {}
-    for file in (files("labelkin.serve") / "page").iterdir():
-        suffix = "." + file.name.rpartition(".")[2]
-        if suffix in _MEDIA_TYPES:
-            content = file.read_bytes()
-            tag = f'"{hashlib.sha256(content).hexdigest()[:16]}"'
-            found[file.name] = (content, _MEDIA_TYPES[suffix], tag)
-    return found
-
-
-@router.get("/")
-async def index(request: Request) -> Response:
-    """The page."""
-    return await file(request, _INDEX)
-
-
-@router.get("/{name}")
-async def file(request: Request, name: str) -> Response:
-    """One of the files of the page."""
-    if name not in _files():
-        raise ProblemError(404, "Not Found")
-    content, media_type, tag = _files()[name]
+def _route(path: str, content: bytes, media_type: str) -> None:
+    """Serve a file at a path, and at no other: `/v1` must still lead to `/v1/`."""
+    tag = f'"{hashlib.sha256(content).hexdigest()[:16]}"'
     headers = {**_HEADERS, "ETag": tag}
-    if request.headers.get("if-none-match") == tag:
-        return Response(status_code=304, headers=headers)
-    return Response(content, headers={**headers, "Content-Type": media_type})
+
+    async def answer(request: Request) -> Response:
+        if request.headers.get("if-none-match") == tag:
+            return Response(status_code=304, headers=headers)
+        return Response(content, headers={**headers, "Content-Type": media_type})
+
+    router.add_api_route(path, answer)
+
+
+for _file in (files("labelkin.serve") / "page").iterdir():
+    _media_type = _MEDIA_TYPES.get("." + _file.name.rpartition(".")[2])
+    if _media_type is not None:
+        _path = "/" if _file.name == _INDEX else f"/{_file.name}"
+        _route(_path, _file.read_bytes(), _media_type)

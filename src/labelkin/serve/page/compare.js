@@ -2,7 +2,7 @@
 
 import { fill, h } from "./dom.js";
 import { guarded } from "./problem.js";
-import { changed, document_, state } from "./state.js";
+import { asDocument, changed, state } from "./state.js";
 import { decimal, t } from "./texts.js";
 
 const LIMIT = 15;
@@ -11,17 +11,17 @@ let key = "";
 
 /** Ask all methods, unless they have been asked about this text. */
 export async function loadComparison() {
-  const wanted = JSON.stringify([state.collection.name, document_()]);
+  const wanted = JSON.stringify([state.collection.name, asDocument()]);
   if (wanted === key || !hasText()) return;
   answer = null;
   await guarded(async () => {
-    answer = await state.collection.compare(document_(), { limit: LIMIT, evidence: false });
+    answer = await state.collection.compare(asDocument(), { limit: LIMIT, evidence: false });
     key = wanted;
   });
   changed("compare");
 }
 
-const hasText = () => Boolean(document_().title || document_().text);
+const hasText = () => Boolean(asDocument().title || asDocument().text);
 
 export function renderComparison(root) {
   if (!hasText()) {

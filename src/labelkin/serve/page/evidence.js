@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 import { guarded } from "./problem.js";
-import { changed, document_, state } from "./state.js";
+import { asDocument, changed, state } from "./state.js";
 import { decimal, number, t } from "./texts.js";
 
 const CARRIERS = 8;
@@ -15,7 +15,7 @@ export async function toggleEvidence(id) {
   if (state.open !== id || state.evidence.has(id)) return;
   await guarded(async () => {
     const asked = { carriers: CARRIERS, ...(state.method ? { method: state.method } : {}) };
-    const answer = await state.collection.explain(document_(), [id], asked);
+    const answer = await state.collection.explain(asDocument(), [id], asked);
     state.evidence.set(id, answer.headings[0] || { unranked: true });
   });
   changed("decisions", "record");

@@ -2,7 +2,7 @@
 
 import { announce, download, fill, h } from "./dom.js";
 import { guarded, withToken } from "./problem.js";
-import { changeHeadings, changed, document_, state, verdicts } from "./state.js";
+import { asDocument, changeHeadings, changed, state, verdicts } from "./state.js";
 import { decimal, language, number, t } from "./texts.js";
 import { showTree } from "./vocabulary.js";
 import { finishItem } from "./worklist.js";
@@ -102,7 +102,7 @@ export async function save() {
     let report;
     if (isSameText) report = await state.collection.correct(record.id, labels);
     else {
-      const given = { ...(record.given || {}), ...document_(), labels };
+      const given = { ...(record.given || {}), ...asDocument(), labels };
       delete given.abstract;
       delete given.body;
       delete given.fields;
@@ -115,7 +115,7 @@ export async function save() {
     record.id = id;
     record.stored = { ...(record.stored || {}), title: record.title, body: record.text, fields: {}, labels };
     await state.collection.verdicts({
-      document: document_(),
+      document: asDocument(),
       method: state.answeredBy || state.details.method,
       generation: state.generation,
       verdicts: verdicts(),
@@ -134,7 +134,7 @@ const text = (stored) => [stored.body, ...Object.values(stored.fields || {})].fi
 
 /** The record that a new text like this one is most similar to: the one that was just saved. */
 async function nearest(generation) {
-  const { id, ...unknown } = document_();
+  const { id, ...unknown } = asDocument();
   try {
     const answer = await state.collection.neighbours(unknown, { k: 1, generation });
     const [first] = answer.results[0].neighbours;
@@ -164,7 +164,7 @@ function exporting() {
 }
 
 const exported = () => ({
-  ...document_(),
+  ...asDocument(),
   labels: state.chosen.map(({ id, name, major }) => ({ id, name, major })),
 });
 

@@ -1,7 +1,7 @@
 // The record: paste, drop, open, edit; and its text with the words that name a heading marked.
 
 import { announce, fill, h } from "./dom.js";
-import { changed, document_, emptyRecord, openRecord, state } from "./state.js";
+import { asDocument, changed, emptyRecord, openRecord, state } from "./state.js";
 import { number, t } from "./texts.js";
 import { guarded } from "./problem.js";
 
@@ -9,7 +9,7 @@ const FULL = 50;
 
 /** Ask for headings; `more` also for those that the method would leave out. */
 export async function suggest({ more = false } = {}) {
-  if (!document_().title && !document_().text) {
+  if (!asDocument().title && !asDocument().text) {
     document.getElementById("text")?.focus();
     return;
   }
@@ -21,8 +21,8 @@ export async function suggest({ more = false } = {}) {
     const asked = { evidence: false, ...(state.method ? { method: state.method } : {}) };
     const short = more
       ? null
-      : await state.collection.suggest(document_(), asked);
-    const answer = more ? await state.collection.suggest(document_(), { ...asked, limit: FULL }) : short;
+      : await state.collection.suggest(asDocument(), asked);
+    const answer = more ? await state.collection.suggest(asDocument(), { ...asked, limit: FULL }) : short;
     const suggestions = answer.results[0].suggestions;
     if (!more) {
       state.shortList = new Set(suggestions.map((one) => one.id));
@@ -56,6 +56,7 @@ export async function openStored(id) {
       text: [stored.body, ...fields].filter(Boolean).join("\n"),
       language: stored.language,
       stored,
+      given: { metadata: stored.metadata },
     };
     state.item = null;
     openRecord(

@@ -49,7 +49,7 @@ export function changed(...parts) {
 }
 
 /** The record as the service takes it; a stored one is not its own evidence. */
-export function document_(record = state.record) {
+export function asDocument(record = state.record) {
   const given = {};
   if (record.id) given.id = record.id;
   if (record.title.trim()) given.title = record.title;
@@ -163,16 +163,16 @@ export function shown() {
 /** What is stored as verdicts: every decision, and every heading that was not suggested. */
 export function verdicts() {
   const suggested = new Map((state.suggestions || []).map((one) => [one.id, one]));
-  const given = [...state.decisions].map(([id, verdict]) => verdict_(id, verdict, suggested.get(id)));
+  const given = [...state.decisions].map(([id, verdict]) => verdictOn(id, verdict, suggested.get(id)));
   for (const heading of state.chosen) {
     if (state.decisions.has(heading.id)) continue;
     const suggestion = suggested.get(heading.id);
-    given.push(verdict_(heading.id, suggestion ? "accepted" : "added", suggestion));
+    given.push(verdictOn(heading.id, suggestion ? "accepted" : "added", suggestion));
   }
   return given;
 }
 
-function verdict_(id, verdict, suggestion) {
+function verdictOn(id, verdict, suggestion) {
   return {
     id,
     verdict,

@@ -16,7 +16,7 @@ export function renderSearch(root) {
   const input = h("input", {
     id: "search", type: "search", role: "combobox", autocomplete: "off", spellcheck: false,
     placeholder: t("searchHint"), "aria-expanded": "false", "aria-controls": "hits", "aria-autocomplete": "list",
-    oninput: later(60, () => look(input.value)),
+    oninput: later(40, () => look(input.value)),
     onkeydown: (event) => onKey(event, input),
     onblur: (event) => { if (!root.contains(event.relatedTarget)) close(input); },
   });
