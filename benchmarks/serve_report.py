@@ -52,11 +52,12 @@ def _speed(content: Figures) -> list[str]:
         "## Suggestions per second",
         "",
         "Each client posts a text of l1000 (title and abstract), waits for its 10 headings and "
-        f"posts the next. {settings['seconds']:g} seconds per figure after 3 of warm-up, the "
-        f"better of {settings['rounds']} rounds in which the systems take turns; latencies in "
+        f"posts the next. {settings['seconds']:g} seconds per figure after 3 of warm-up, "
+        f"{_rounds(settings['rounds'])} in which the systems take turns; latencies in "
         "milliseconds, as the clients see them. CPU is that of the server per request. The "
         "clients are one separate process, which took up to "
-        f"{max(one['client cores'] for one in points):.2f} cores. labelkin writes its access log. "
+        f"{max(one['client cores'] for one in points):.2f} cores. labelkin writes its "
+        "access log and keeps nothing of the texts that it is asked about. "
         f"Requests: {sum(one['requests'] for one in points):,}; errors: "
         f"{sum(one['errors'] for one in points)}; answers without a heading: "
         f"{sum(one['empty'] for one in points)}.",
@@ -173,9 +174,10 @@ def _mixed(mixed: Figures) -> list[str]:
     rows = {
         "reads": f"{mixed['reads']:,}",
         "writes acknowledged": f"{mixed['writes']:,}",
-        "errors": f"{mixed['errors']}",
-        "documents written or deleted, compared one by one with what was acknowledged last: "
-        "all equal": f"{mixed['documents compared']:,}",
+        "errors": f"{mixed['errors']}" + "".join(f"; {one}" for one in mixed["first errors"]),
+        "documents written or deleted that were compared with what was acknowledged last": (
+            f"{mixed['documents compared']:,}" + ("" if mixed["errors"] else ", all equal")
+        ),
         "corrections that the next request counted": (
             f"{mixed['corrections seen by the next request']:,}"
         ),
@@ -216,3 +218,7 @@ def _mixed(mixed: Figures) -> list[str]:
 
 
 _MINUTE_KEYS = ("s", " p50", " p95", " p99")
+
+
+def _rounds(count: int) -> str:
+    return "one round" if count == 1 else f"the better of {count} rounds"

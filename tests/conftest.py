@@ -137,7 +137,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def live(trained: Path, small: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """A service of two collections, `demo` with models and `untrained`, that tests only read."""
+    """A service that tests only read: `demo` with models, `small` without, `empty`."""
     pytest.importorskip("fastapi", reason="needs the extra `serve`")
     from labelkin import Indexer
 

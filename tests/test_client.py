@@ -225,6 +225,20 @@ def test_answers_that_are_not_labelkins() -> None:
             assert raised.value.status == status
 
 
+def test_a_stream_that_the_service_breaks_off() -> None:
+    import httpx
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        request.read()
+        return httpx.Response(200, text='{"error": "an error of labelkin"}\n')
+
+    with (
+        Client("http://x.example", transport=httpx.MockTransport(answer)) as client,
+        pytest.raises(ServiceError, match=r"^an error of labelkin$"),
+    ):
+        list(client.annotate("demo", [TEXT]))
+
+
 def test_without_httpx(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "httpx", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'labelkin\[client\]'"):

@@ -68,9 +68,9 @@ _READY_SECONDS = 0.2
 class Client:
     """Calls the service at a URL; threads may share it.
 
-    `token` is needed to write. What the client has written is part of every
-    answer that it gets later, also from a service with several processes.
-    Errors of the service are `ServiceError`s.
+    `token` is needed to write. What the client has written counts in all
+    suggestions, neighbours, evaluations and documents that it gets later, also from
+    a service with several processes. Errors of the service are `ServiceError`s.
     """
 
     def __init__(
@@ -199,7 +199,8 @@ class Client:
             for line in response.iter_lines():
                 answer = json.loads(line)
                 if "error" in answer:
-                    raise ServiceError(f"document {answer['line']}: {answer['error']}")
+                    where = f"document {answer['line']}: " if "line" in answer else ""
+                    raise ServiceError(f"{where}{answer['error']}")
                 yield DocumentSuggestions.model_validate(answer)
 
     def evaluate(

@@ -546,7 +546,7 @@ class CorrectionRequest(Request):
 
 
 class SkippedRecord(Message):
-    """A record that was not stored, where it was, and why."""
+    """A record with a problem and its place: not stored in `skipped`, repaired in `notes`."""
 
     where: str
     problem: str

@@ -109,6 +109,7 @@ class MixedLoad:
                     kind = step(session)
                 except (Violation, ConnectionLostError) as error:
                     self.errors.append(f"{type(error).__name__}: {error}")
+                    self._ended.wait(_REST)
                     continue
                 ended = time.monotonic()
                 self.requests.append(Request(ended - self._began, kind, ended - started))
@@ -127,7 +128,8 @@ class MixedLoad:
         """All figures, for JSON."""
         writes: Counter[str] = sum((writer.counts for writer in self.writers), Counter())
         is_write = {*writes}
-        settled = [one for one in self.samples if one.at >= self.settled_seconds]
+        # A run that was given up early has no others.
+        settled = [one for one in self.samples if one.at >= self.settled_seconds] or self.samples
         return {
             "seconds": round(self.ran, 1),
             "readers": READERS,

@@ -190,7 +190,8 @@ def test_a_client_that_goes_away_while_it_sends(
 def test_request_ids(live: Running) -> None:
     assert re.fullmatch(r"[0-9a-f]{16}", live.http.get("/api/v1/health").headers["x-request-id"])
     given = live.http.get("/nothing", headers={"X-Request-Id": "my-id.1"})
-    assert given.headers["x-request-id"] == given.json()["instance"] == "my-id.1"
+    assert given.headers["x-request-id"] == "my-id.1"
+    assert given.json()["instance"] == "urn:labelkin:request:my-id.1"
     for bad in ("with space", "x" * 65, "<script>"):
         answer = live.http.get("/api/v1/health", headers={"X-Request-Id": bad})
         assert answer.headers["x-request-id"] != bad

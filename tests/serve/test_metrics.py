@@ -45,6 +45,25 @@ def test_requests_documents_and_writes_are_counted(start: Start) -> None:
     assert value(service, "labelkin_active_requests") == 1
 
 
+def test_requests_are_counted_by_whole_routes(live: Running) -> None:
+    base, prefix = "/api/v1/collections/small", "/api/v1/collections/{collection}"
+    routes = {
+        ("POST", f"{base}/suggest"): f"{prefix}/suggest",
+        ("GET", f"{base}/documents/1"): f"{prefix}/documents/{{identifier:path}}",
+        ("HEAD", f"{base}/documents"): f"{prefix}/documents",
+        ("GET", base): prefix,
+    }
+    for (method, path), route in routes.items():
+        labels = {"method": method, "route": route}
+        before = value(live, "labelkin_requests_total", **labels)
+        live.http.request(method, path)
+        eventually(
+            lambda before=before, labels=labels: (
+                value(live, "labelkin_requests_total", **labels) == before + 1
+            )
+        )
+
+
 def test_both_addresses_and_the_media_type(live: Running) -> None:
     for path in ("/metrics", "/api/v1/metrics"):
         answer = live.http.get(path)

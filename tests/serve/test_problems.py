@@ -21,6 +21,7 @@ SUGGEST = "/api/v1/collections/demo/suggest"
     [
         (errors.CollectionReadOnlyError, 403, False),
         (errors.CollectionFullError, 507, False),
+        (errors.CollectionBehindError, 422, False),
         (errors.CollectionBusyError, 503, True),
         (errors.CollectionError, 503, False),
         (errors.ModelDamagedError, 503, False),
@@ -44,7 +45,7 @@ def test_a_problem_as_an_answer() -> None:
     assert answer.headers["retry-after"] == "1"
     assert bytes(answer.body) == (
         b'{"type":"about:blank","title":"Service Unavailable","status":503,"detail":"wait",'
-        b'"instance":"id-1"}'
+        b'"instance":"urn:labelkin:request:id-1"}'
     )
     plain = response_to(ProblemError(413, "too large"), "/v1/projects", "id-1")
     assert (plain.media_type, bytes(plain.body)) == ("text/plain", b"too large")
@@ -64,7 +65,7 @@ def test_details_of_a_failure_are_only_in_the_log(
     assert answer.headers["content-type"] == "application/problem+json"
     assert "secret" not in answer.text
     identifier = answer.headers["x-request-id"]
-    assert answer.json()["instance"] == identifier
+    assert answer.json()["instance"] == f"urn:labelkin:request:{identifier}"
     # Once, with the id and the traceback.
     (record,) = complaints(caplog)
     assert identifier in record.getMessage()

@@ -6,6 +6,7 @@ import json
 import re
 import signal
 import socket
+import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
@@ -98,6 +99,47 @@ def test_a_client_that_does_not_read_is_cut_off_and_holds_no_thread(
                 pass
             raise ConnectionError
     assert not [one for one in caplog.records if one.exc_info]
+
+
+def test_a_client_that_sends_for_long_before_it_reads_is_not_cut_off(
+    start: Start, small: Path
+) -> None:
+    """Many clients send a whole stream first, for longer than they may leave answers unread."""
+    service = start(small, slow_seconds=0.5)
+    parts = [
+        b"".join(json.dumps({"id": f"{part}", "title": TEXT}).encode() + b"\n" for _ in range(100))
+        for part in range(30)
+    ]
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.settimeout(20.0)
+        connection.connect(("127.0.0.1", service.port))
+        headers = (
+            "Content-Type: application/x-ndjson",
+            f"Content-Length: {sum(map(len, parts))}",
+            "Connection: close",
+        )
+        connection.sendall(head("POST", f"{ANNOTATE}?evidence=1", *headers))
+        for part in parts:
+            connection.sendall(part)
+            time.sleep(0.1)
+        answer = received(connection)
+    assert answer.endswith(b"0\r\n\r\n")
+    assert answer.count(b'"suggestions"') == 3000
+
+
+def test_an_early_answer_does_not_end_later_requests(start: Start, small: Path) -> None:
+    """A body that is refused, but sent to its end, leaves the connection as it was."""
+    service = start(small, token="", slow_seconds=0.4)
+    lines = ("Content-Type: application/x-ndjson", "Content-Length: 4")
+    with service.connect() as connection:
+        connection.sendall(head("POST", DOCUMENTS, *lines) + b"{}")
+        assert connection.recv(65_536).startswith(b"HTTP/1.1 403 ")
+        connection.sendall(b"\n\n")
+        for _ in range(4):
+            time.sleep(0.2)
+            connection.sendall(head("GET", "/api/v1/health"))
+            assert connection.recv(65_536).startswith(b"HTTP/1.1 200 ")
 
 
 # Sockets

@@ -69,8 +69,10 @@ def test_corrections_count_at_the_next_request_of_anyone(start: Start) -> None:
         loads = [threads.submit(load)]
         words = ("zeppelin", "dirigible", "montgolfier")
         counts = [threads.submit(correct, word) for word in words]
-        assert sum(one.result() for one in counts) == rounds * len(words)
-        stop.set()
+        try:
+            assert sum(one.result() for one in counts) == rounds * len(words)
+        finally:
+            stop.set()
         assert all(one.result() > 0 for one in loads)
 
 

@@ -18,7 +18,6 @@ def test_settings_survive_json() -> None:
         slow_seconds=0.5,
     )
     assert ServiceSettings.model_validate_json(settings.model_dump_json()) == settings
-    assert settings.host == "127.0.0.1"
     assert settings.concurrency == 3
     assert ServiceSettings(collections={}).concurrency >= 2
 

@@ -121,8 +121,6 @@ def serve(
     optional = {} if concurrency is None else {"concurrency": concurrency}
     settings = ServiceSettings(
         collections=served_paths(collections),
-        host=host,
-        port=port,
         workers=workers,
         read_only=read_only,
         representations=tuple(representation or ()),

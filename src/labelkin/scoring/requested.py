@@ -42,7 +42,9 @@ def requested_settings(
         check_method(method)
     settings = Settings.from_config(config, method)
     if settings.method != "rerank" and (accept is not None or review is not None):
-        raise ConfigError(f"{named('accept')} and {named('review')} are for the method rerank")
+        if not lenient:
+            raise ConfigError(f"{named('accept')} and {named('review')} are for the method rerank")
+        accept = review = None
     if accept is not None and review is not None and accept < review:
         raise ConfigError(
             f"{named('accept')} {accept:g} is lower than {named('review')} {review:g}: accepted "

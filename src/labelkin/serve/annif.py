@@ -24,7 +24,7 @@ from labelkin.corpus.text import clean_text
 from labelkin.serve.answers import problems
 from labelkin.serve.catalogue import Project, ServedCollection
 from labelkin.serve.problems import ProblemError
-from labelkin.serve.records import Records
+from labelkin.serve.records import Records, media_type
 from labelkin.serve.service import Service, ServiceOf
 
 _LIMIT = 10
@@ -156,25 +156,23 @@ class DetectedLanguages(BaseModel):
     results: list[DetectedLanguage]
 
 
-def _only(media_type: str) -> Any:
+def _only(expected: str) -> Any:
     """Refuse a body of another type, as Annif does."""
 
     async def check(request: Request) -> None:
-        given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if given == media_type or (not given and not int(_length(request))):
+        given = media_type(request)
+        if given == expected or (not given and not _has_body(request)):
             return
         raise ProblemError(
-            415, f"Invalid Content-type ({given or 'none'}), expected ['{media_type}']"
+            415, f"Invalid Content-type ({given or 'none'}), expected ['{expected}']"
         )
 
     return Depends(check)
 
 
-def _length(request: Request) -> str:
-    given = request.headers.get("content-length", "")
-    if "transfer-encoding" in request.headers:
-        return "1"
-    return given if given.isdecimal() else "0"
+def _has_body(request: Request) -> bool:
+    length = request.headers.get("content-length", "")
+    return "transfer-encoding" in request.headers or bool(length.strip("0"))
 
 
 def _problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -485,15 +483,17 @@ async def _suggested(
     """The headings of each document. Single documents of several requests share a batch."""
     service.check_texts(documents)
     await service.loaded()
-    service.metrics.documents.labels(project.collection.name, project.method).inc(len(documents))
 
     def work(batch: Sequence[Document]) -> list[list[Result]]:
         return _results(project, batch, asked)
 
     if len(documents) == 1:
         key = ("annif", project.id, asked)
-        return [await service.gate.run_together(key, documents[0], work)]
-    return await service.gate.run(lambda: work(documents))
+        results = [await service.gate.run_together(key, documents[0], work)]
+    else:
+        results = await service.gate.run(lambda: work(documents))
+    service.metrics.documents.labels(project.collection.name, project.method).inc(len(documents))
+    return results
 
 
 def _results(project: Project, documents: Sequence[Document], asked: _Asked) -> list[list[Result]]:

@@ -29,6 +29,7 @@ from labelkin.serve import (
 )
 from labelkin.serve.limits import Limits
 from labelkin.serve.problems import ProblemError, install
+from labelkin.serve.records import media_type
 from labelkin.serve.service import Service
 
 logger = logging.getLogger(__name__)
@@ -101,7 +102,7 @@ async def _json_only(request: Request) -> None:
     """Refuse bodies that are not JSON, where nothing else is expected."""
     if request.method not in ("POST", "PUT", "PATCH"):
         return
-    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    given = media_type(request)
     is_stream = request.scope["path"].rstrip("/").endswith(_OTHER_TYPES)
     if given != "application/json" and not is_stream:
         raise ProblemError(415, f"the body is {given or 'of no type'}; send application/json")

@@ -13,7 +13,6 @@ from urllib.parse import quote
 from labelkin.closing import Closing
 from labelkin.evaluate.stored import EVALUATION_NAME
 from labelkin.exceptions import (
-    CollectionBehindError,
     CollectionNotFoundError,
     ConfigError,
     LabelkinError,
@@ -75,17 +74,8 @@ class ServedCollection(Closing):
 
     def require(self, generation: int | None) -> None:
         """Let the calling thread see this generation or a later one; a 422 if there is none."""
-        if generation is None:
-            return
-        try:
+        if generation is not None:
             self.indexer.require(generation)
-        except CollectionBehindError:
-            latest = self.indexer.collection.generation().number
-            raise ProblemError(
-                422,
-                f"{self.name} is at generation {latest}, not at {generation} or later; was it "
-                "restored from a backup, or is it another collection?",
-            ) from None
 
     def warm_up(self) -> None:
         """Load everything that requests with any of the methods need.
@@ -176,10 +166,13 @@ class ServedCollection(Closing):
 
     def problems(self) -> dict[str, str]:
         """The methods that could not be loaded, and why; one that was trained again is left out."""
+        problems = {}
         for method, failure in list(self._failures.items()):
-            if self._models_state(method) != failure.models:
+            if self._models_state(method) == failure.models:
+                problems[method] = failure.problem
+            else:
                 self._failures.pop(method, None)
-        return {method: failure.problem for method, failure in self._failures.items()}
+        return problems
 
     def is_trained(self, method: str) -> bool:
         """Whether a method can suggest something."""
@@ -237,7 +230,8 @@ class Project:
     @property
     def id(self) -> str:
         """The name of the collection, with the method if it is given."""
-        return self.collection.name if self.given is None else project_id(self)
+        name = self.collection.name
+        return name if self.given is None else f"{name}{METHOD_MARK}{self.given}"
 
     @property
     def method(self) -> str:
@@ -254,11 +248,6 @@ class Project:
     def is_trained(self) -> bool:
         """Whether the project can suggest something."""
         return self.collection.is_trained(self.method)
-
-
-def project_id(project: Project) -> str:
-    """The id of a project with a method of its own."""
-    return f"{project.collection.name}{METHOD_MARK}{project.given}"
 
 
 class Catalogue(Closing):
@@ -287,27 +276,24 @@ class Catalogue(Closing):
             collection.close()
 
     def load(self) -> None:
-        """Load all models; requests wait for this."""
-        try:
-            for collection in self:
+        """Load all models; requests wait for this. A collection that fails stops no other one."""
+        for collection in self:
+            try:
                 collection.warm_up()
-        finally:
-            self._loaded.set()
+            except Exception:
+                logger.exception("%s: not everything could be loaded", collection.name)
+        self._loaded.set()
 
     @property
     def is_loaded(self) -> bool:
         """Whether everything has been loaded."""
         return self._loaded.is_set()
 
-    def wait(self, seconds: float) -> bool:
-        """Wait until everything has been loaded; False if it takes longer."""
-        return self._loaded.wait(seconds)
-
     def __iter__(self) -> Iterator[ServedCollection]:
         return iter(self._collections.values())
 
     def without_paths(self, text: str) -> str:
-        """A message with the names of collections for their paths, which are nobody's business."""
+        """A message with the names of collections for their paths, which clients must not see."""
         for collection in self:
             path = collection.indexer.collection.path
             for shown in (str(path.resolve()), str(path)):

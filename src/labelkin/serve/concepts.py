@@ -81,7 +81,7 @@ async def concept(
     def work() -> ConceptMessage:
         shown, count = served.language(language), served.documents_with()
         vocabulary = served.snapshot.vocabulary
-        one = _found(vocabulary, identifier)
+        one = _concept(vocabulary, identifier)
 
         def refs(identifiers: Iterable[str]) -> list[ConceptRef]:
             return [
@@ -121,7 +121,7 @@ async def tree(
     def work() -> Tree:
         shown, count = served.language(language), served.documents_with()
         vocabulary = served.snapshot.vocabulary
-        one = None if concept is None else _found(vocabulary, concept)
+        one = None if concept is None else _concept(vocabulary, concept)
         below = (
             vocabulary.top()
             if one is None
@@ -155,7 +155,8 @@ def _node(
     )
 
 
-def _found(vocabulary: Vocabulary, label: str) -> Concept:
+def _concept(vocabulary: Vocabulary, label: str) -> Concept:
+    """The concept with this id, notation or name; a 404 if there is none."""
     try:
         return vocabulary.find(label)
     except VocabularyError as error:

@@ -23,17 +23,18 @@ from labelkin.messages import (
     WriteReport,
     as_json,
 )
+from labelkin.scoring.settings import Settings
 from labelkin.serve.answers import answered, problems
 from labelkin.serve.catalogue import ServedCollection
 from labelkin.serve.problems import ProblemError
-from labelkin.serve.records import Records, query_of
+from labelkin.serve.records import Records, media_type, query_of
 from labelkin.serve.service import CollectionOf, Service, ServiceOf, WriterOf
 from labelkin.serve.streams import JSON_LINES, Lines, LinesResponse, is_json_lines, line_batches
 from labelkin.serve.suggestions import settings_of, suggested
 from labelkin.store.reports import AddReport
 
 router = APIRouter(tags=["documents"])
-_READ = problems(404, 409, 422, 429, 503)
+_READ = problems(404, 422, 429, 503)
 _WRITE = problems(400, 401, 403, 404, 408, 413, 415, 422, 429, 503, 507)
 # Documents of a stream that are annotated, and that are stored, at a time.
 _ANNOTATED = 100
@@ -134,16 +135,16 @@ async def add_documents(service: WriterOf, request: Request, served: CollectionO
     """
     if is_json_lines(request):
         return answered(await _add_stream(service, request, served))
-    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    given = media_type(request)
     if given != "application/json":
         raise ProblemError(
             415, f"the body is {given or 'of no type'}; send application/json or {JSON_LINES}"
         )
     parsed = _parsed(await request.body())
-    found = parsed if isinstance(parsed, list) else [parsed]
+    given_records = parsed if isinstance(parsed, list) else [parsed]
     records = Records()
     documents = records.documents(
-        (f"document {number}", record) for number, record in enumerate(found, start=1)
+        (f"document {number}", record) for number, record in enumerate(given_records, start=1)
     )
     service.check_texts(documents)
     report = await service.run(lambda: service.write(served, documents, records), writes=True)
@@ -259,7 +260,7 @@ async def remove_document(service: WriterOf, served: CollectionOf, identifier: s
             '`{"line", "error"}`.',
             "content": {JSON_LINES: {"schema": {"type": "string"}}},
         },
-        **problems(404, 408, 409, 413, 415, 422, 429, 503),
+        **problems(404, 408, 413, 415, 422, 429, 503),
     },
     openapi_extra=_LINES,
     tags=["suggestions"],
@@ -295,15 +296,21 @@ async def annotate(
         signals=signals,
         generation=generation,
     )
+
+    def checked_settings() -> Settings:
+        served.language(language)
+        return settings_of(served, asked, method)
+
     # Whatever is wrong with the request itself is an error before the first line.
-    settings = await service.run(lambda: settings_of(served, asked, method))
-    served.language(language)
+    settings = await service.run(checked_settings)
     longest = service.settings.max_characters * _BYTES_A_CHARACTER
 
     def answers(batch: Lines) -> bytes:
         parsed = [_query_on(service, line, number) for number, line in batch]
         documents = [one for one in parsed if not isinstance(one, dict)]
         try:
+            # Each batch may run on another thread.
+            served.require(generation)
             results = iter(suggested(served, documents, asked, settings).results)
         except LabelkinError as error:
             problem = service.catalogue.without_paths(str(error))

@@ -17,6 +17,9 @@ Result = TypeVar("Result")
 
 # Requests that are computed together; larger batches gain little and delay the first.
 _MOST_TOGETHER = 32
+# After a time-out. A write that has begun is not broken off.
+_READ_ADVICE = "send fewer documents at a time, or use annotate, which has no limit"
+_WRITE_ADVICE = "it may be stored all the same; send it again, or fewer documents at a time"
 
 
 class Gate(Closing):
@@ -52,8 +55,8 @@ class Gate(Closing):
 
     async def run(self, work: Callable[[], Result], *, writes: bool = False) -> Result:
         """The result of `work`, from one of the threads."""
-        threads = self._writer if writes else self._threads
-        return await self._in_time(lambda: threads.submit(copy_context().run, work))
+        threads, advice = (self._writer, _WRITE_ADVICE) if writes else (self._threads, _READ_ADVICE)
+        return await self._in_time(lambda: threads.submit(copy_context().run, work), advice)
 
     async def run_together(
         self, key: Hashable, item: Item, work: Callable[[Sequence[Item]], Sequence[Result]]
@@ -74,7 +77,7 @@ class Gate(Closing):
                 self._threads.submit(self._compute, key, work)
             return future
 
-        return await self._in_time(submit)
+        return await self._in_time(submit, _READ_ADVICE)
 
     async def run_apart(self, work: Callable[[], Result]) -> Result:
         """As `run`, for work that takes seconds: on one thread that no other request needs."""
@@ -90,16 +93,13 @@ class Gate(Closing):
         for threads in (self._threads, self._writer, self._apart):
             threads.shutdown(wait=True, cancel_futures=True)
 
-    async def _in_time(self, submit: Callable[[], Future[Result]]) -> Result:
+    async def _in_time(self, submit: Callable[[], Future[Result]], advice: str) -> Result:
         if self._pending >= self.concurrency + self.queue:
             raise busy(f"{self._pending} requests are waiting already; try again in a moment")
         try:
             return await asyncio.wait_for(self._counted(submit()), self.timeout_seconds)
         except TimeoutError:
-            raise busy(
-                f"no answer within {self.timeout_seconds:g} seconds; send fewer documents at a "
-                "time, or use annotate, which has no limit"
-            ) from None
+            raise busy(f"no answer within {self.timeout_seconds:g} seconds; {advice}") from None
 
     async def _counted(self, future: Future[Result]) -> Result:
         """The result of a future; it counts until it is done, even if nobody waits any more."""

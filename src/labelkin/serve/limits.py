@@ -122,7 +122,7 @@ class _Exchange:
             if not self._status:
                 raise
         finally:
-            self._route = getattr(scope.get("route"), "path", _UNMATCHED)
+            self._route = _route(scope)
 
     async def refuse(self, problem: ProblemError) -> None:
         """Answer with a problem."""
@@ -168,9 +168,9 @@ class _Exchange:
     def finish(self) -> None:
         """Count and log the request."""
         seconds = time.perf_counter() - self._started
-        metrics, route = self._service.metrics, self._template()
-        metrics.requests.labels(route, self._scope["method"], str(self._status)).inc()
-        metrics.seconds.labels(route).observe(seconds)
+        metrics = self._service.metrics
+        metrics.requests.labels(self._route, self._scope["method"], str(self._status)).inc()
+        metrics.seconds.labels(self._route).observe(seconds)
         if self._service.settings.access_log:
             access_logger.info(
                 json.dumps(
@@ -189,11 +189,13 @@ class _Exchange:
                 )
             )
 
-    def _template(self) -> str:
-        """The whole route: that of a router within a router lacks the prefix of the outer one."""
-        if "collection" in self._scope.get("path_params", {}) and _COLLECTION not in self._route:
-            return _PREFIX + self._route
-        return self._route
+
+def _route(scope: Scope) -> str:
+    """The whole route: that of a router within a router lacks the prefix of the outer one."""
+    path = str(getattr(scope.get("route"), "path", _UNMATCHED))
+    if "collection" in scope.get("path_params", {}) and _COLLECTION not in path:
+        return _PREFIX + path
+    return path
 
 
 def _is_json(headers: dict[bytes, bytes]) -> bool:

@@ -23,7 +23,7 @@ MEDIA_TYPE = "application/problem+json"
 _STATUSES: tuple[tuple[type[errors.LabelkinError], int], ...] = (
     (errors.CollectionReadOnlyError, 403),
     (errors.CollectionFullError, 507),
-    (errors.CollectionBehindError, 409),
+    (errors.CollectionBehindError, 422),
     (errors.CollectionError, 503),
     (errors.ModelError, 503),
     (errors.MissingExtraError, 503),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from fastapi import Request
+
 from labelkin.corpus.document import Document
 from labelkin.corpus.intake import Intake, with_nulls
 from labelkin.corpus.record import RecordError, document_from_record, lift_title
@@ -14,6 +16,11 @@ from labelkin.serve.problems import ProblemError
 
 # More of them are only counted: an answer must not grow with the number of bad records.
 _LISTED = 1000
+
+
+def media_type(request: Request) -> str:
+    """The type of a request's body without parameters; empty if it has none."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 def query(record: Record) -> Document:

@@ -56,8 +56,10 @@ class PatientProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         self._head = 0
         self._has_body = False
-        self._expect_head()
+        self._is_sending = False
         self._write_timer: asyncio.TimerHandle | None = None
+        self._body_timer: asyncio.TimerHandle | None = None
+        self._expect_head()
 
     def _expect_head(self) -> None:
         self._head_timer = self.loop.call_later(self.seconds, self._close_slow)
@@ -73,6 +75,7 @@ class PatientProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Count what is received until the head is complete."""
+        self._is_sending = True
         is_first = not self._head
         self._head += len(data)
         if is_first and self.cycle is not None:
@@ -100,33 +103,50 @@ class PatientProtocol(HttpToolsProtocol):
         super().on_message_complete()
         self._head = 0
         self._has_body = False
+        _cancel(self._body_timer)
+        if self._write_timer is not None:
+            # A client that reads nothing before it has sent everything begins now.
+            self._expect_reading()
 
     def on_response_complete(self) -> None:
         """The answer was sent; a client that sends on gets some time to notice."""
         super().on_response_complete()
         if self._has_body:
-            self.loop.call_later(self.seconds, self.transport.close)
+            self._body_timer = self.loop.call_later(self.seconds, self.transport.close)
 
     def pause_writing(self) -> None:
         """The client reads more slowly than it is written to: it has some time to catch up."""
         super().pause_writing()
-        self._write_timer = self.loop.call_later(self.seconds, self.transport.abort)
+        self._expect_reading()
+
+    def _expect_reading(self) -> None:
+        _cancel(self._write_timer)
+        self._is_sending = False
+        self._write_timer = self.loop.call_later(self.seconds, self._close_unread)
+
+    def _close_unread(self) -> None:
+        if self._has_body and self._is_sending and not self.pipeline:
+            # It is still sending the body that is being answered, and may read afterwards.
+            self._expect_reading()
+        else:
+            self.transport.abort()
 
     def resume_writing(self) -> None:
         """The client has caught up."""
-        self._forget_write_timer()
+        _cancel(self._write_timer)
+        self._write_timer = None
         super().resume_writing()
-
-    def _forget_write_timer(self) -> None:
-        if self._write_timer is not None:
-            self._write_timer.cancel()
-            self._write_timer = None
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
-        self._head_timer.cancel()
-        self._forget_write_timer()
+        for timer in (self._head_timer, self._write_timer, self._body_timer):
+            _cancel(timer)
         super().connection_lost(exc)
+
+
+def _cancel(timer: asyncio.TimerHandle | None) -> None:
+    if timer is not None:
+        timer.cancel()
 
 
 def listening_socket(host: str, port: int) -> socket.socket:

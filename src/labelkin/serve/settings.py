@@ -1,4 +1,4 @@
-"""How the service runs: what it serves, who may write, and its limits."""
+"""How the service runs: what it serves, who may write, and its limits; not where it listens."""
 
 from __future__ import annotations
 
@@ -24,8 +24,6 @@ class ServiceSettings(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     collections: dict[str, Path]
-    host: str = "127.0.0.1"
-    port: int = 8080
     workers: int = 1
     read_only: bool = False
     representations: tuple[str, ...] = ()

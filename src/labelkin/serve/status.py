@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from fastapi import APIRouter, Response
@@ -67,7 +68,8 @@ async def version() -> Response:
 )
 async def metrics(service: ServiceOf) -> Response:
     """Figures for Prometheus; also at /metrics."""
-    return Response(service.metrics.exposition(), headers={"content-type": MEDIA_TYPE})
+    content = await asyncio.to_thread(service.metrics.exposition)
+    return Response(content, headers={"content-type": MEDIA_TYPE})
 
 
 @router.get("/collections", response_model=CollectionList, responses=problems(429, 503))

@@ -15,6 +15,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from labelkin.serve.problems import ProblemError
+from labelkin.serve.records import media_type
 
 logger = logging.getLogger(__name__)
 
@@ -29,8 +30,7 @@ _BATCH_BYTES = 4_000_000
 
 def is_json_lines(request: Request) -> bool:
     """Whether the body of a request is JSON Lines."""
-    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    return given in _MEDIA_TYPES
+    return media_type(request) in _MEDIA_TYPES
 
 
 Lines = list[tuple[int, str]]

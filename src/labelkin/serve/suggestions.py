@@ -43,7 +43,7 @@ from labelkin.serve.records import Records, query
 from labelkin.serve.service import CollectionOf, ServiceOf
 
 router = APIRouter(tags=["suggestions"])
-_PROBLEMS = problems(400, 404, 408, 409, 413, 415, 422, 429, 503)
+_PROBLEMS = problems(400, 404, 408, 413, 415, 422, 429, 503)
 
 
 @router.post("/suggest", response_model=SuggestAnswer, responses=_PROBLEMS)
@@ -102,7 +102,10 @@ async def compare(service: ServiceOf, served: CollectionOf, asked: CompareReques
                 MethodSuggestions(
                     method=one.method,
                     suggestions=_messages(
-                        served, answer.suggestions[0] if document.text else [], asked, language
+                        served,
+                        answer.suggestions[0] if document.text.strip() else [],
+                        asked,
+                        language,
                     ),
                 )
                 for one, answer in zip(settings, answers, strict=True)
@@ -246,8 +249,6 @@ def settings_of(
             }
         )
     indexer = served.indexer
-    if lenient and method != "rerank":
-        given |= {"accept": None, "review": None}
     settings = requested_settings(
         indexer.config, indexer.runtime.models, method, lenient=lenient, **given
     )
@@ -256,7 +257,6 @@ def settings_of(
     for kind in method_used.required_models():
         models.get(kind)
     if asked is not None and asked.representation is not None:
-        served.check_representation(asked.representation)
         try:
             method_used.check_representation(models, asked.representation)
         except ModelMismatchError as error:

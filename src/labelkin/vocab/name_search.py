@@ -102,16 +102,16 @@ class NameSearch:
     def _named(self, wanted: str) -> Integers:
         """The best matching name of each concept, best first."""
         numbers, ranks = self._keys.matches(wanted)
-        found = [(numbers, ranks)]
+        matches = [(numbers, ranks)]
         bare = without_accents(wanted)
         if bare:
             numbers, ranks = self._without_accents.matches(bare)
-            found.append((self._accented[numbers], ranks + _WORSE))
+            matches.append((self._accented[numbers], ranks + _WORSE))
             if bare != wanted:
                 numbers, ranks = self._keys.matches(bare)
-                found.append((numbers, ranks + _WORSE))
-        numbers = np.concatenate([numbers for numbers, _ in found])
-        ranks = np.concatenate([ranks for _, ranks in found])
+                matches.append((numbers, ranks + _WORSE))
+        numbers = np.concatenate([numbers for numbers, _ in matches])
+        ranks = np.concatenate([ranks for _, ranks in matches])
         # One integer orders by rank, then length, then column and the order of its names.
         order = (ranks << 52) | (self._lengths[numbers] << 32) | numbers
         columns = self._columns[numbers]
