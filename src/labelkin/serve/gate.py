@@ -81,7 +81,9 @@ class Gate(Closing):
 
     async def run_apart(self, work: Callable[[], Result]) -> Result:
         """As `run`, for work that takes seconds: on one thread that no other request needs."""
-        return await self._in_time(lambda: self._apart.submit(copy_context().run, work))
+        return await self._in_time(
+            lambda: self._apart.submit(copy_context().run, work), "try again in a moment"
+        )
 
     async def patient(self, work: Callable[[], Result], *, writes: bool = False) -> Result:
         """As `run`, without limits: for the parts of a stream, which wait for their turn."""
