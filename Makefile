@@ -24,7 +24,7 @@ $(VENV)/.core: $(VENV)/.python pyproject.toml constraints.txt
 # TORCH_INDEX= takes torch from the default index, TORCH_INDEX=URL from another one.
 $(VENV)/.train: $(VENV)/.core scripts/install_torch.py
 	$(BIN)/python scripts/install_torch.py constraints.txt
-	$(PIP) install --quiet --constraint constraints.txt --editable '.[train,rerank]'
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[train,rerank,serve]'
 	touch $@
 
 $(VENV)/.test: $(VENV)/.train tests/requirements-model.txt

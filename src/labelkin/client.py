@@ -26,15 +26,30 @@ from labelkin.messages import (
     ConceptHit,
     ConceptMessage,
     ConceptPage,
+    Dashboard,
+    DecisionMessage,
+    DecisionPage,
     DocumentMessage,
     DocumentPage,
     DocumentSuggestions,
     EvaluationReport,
     ExplainAnswer,
+    LatentMapMessage,
     NeighboursAnswer,
+    ReadAnswer,
+    Record,
     SuggestAnswer,
     Tree,
+    VerdictsStored,
+    WorkItemDetails,
+    WorkItemMessage,
+    WorkItemPage,
+    WorkItemSaved,
+    WorkListMessage,
+    WorkListPage,
+    WorkListRemoved,
     WriteReport,
+    as_json,
 )
 
 if TYPE_CHECKING:
@@ -45,6 +60,7 @@ Answer = TypeVar("Answer", bound=BaseModel)
 Given = str | Mapping[str, Any] | Document
 
 _JSON_LINES = "application/x-ndjson"
+_FILE = {"Content-Type": "application/octet-stream"}
 _PAGE = 1000
 _READY_SECONDS = 0.2
 
@@ -188,11 +204,12 @@ class Client:
                 yield DocumentSuggestions.model_validate(answer)
 
     def evaluate(
-        self, collection: str, documents: Iterable[Given], **asked: Any
+        self, collection: str, documents: Iterable[Given], *, save: bool = False, **asked: Any
     ) -> EvaluationReport:
-        """How methods do on documents that have headings."""
+        """How methods do on documents that have headings; `save` stores it for the dashboard."""
         records = [_record(document) for document in documents]
-        return self._post(EvaluationReport, collection, "evaluate", documents=records, **asked)
+        path = "evaluate?save=true" if save else "evaluate"
+        return self._post(EvaluationReport, collection, path, documents=records, **asked)
 
     def search(
         self, collection: str, query: str = "", *, language: str | None = None
@@ -220,6 +237,16 @@ class Client:
     def tree(self, collection: str, concept: str | None = None, **asked: Any) -> Tree:
         """The place of a concept in the hierarchy, and what is below it."""
         return self._get(Tree, collection, "tree", concept=concept, **asked)
+
+    def dashboard(self, collection: str) -> Dashboard:
+        """A collection in figures, with the latest evaluation."""
+        return self._get(Dashboard, collection, "dashboard")
+
+    def latent(
+        self, collection: str, *, limit: int | None = None, language: str | None = None
+    ) -> LatentMapMessage:
+        """A map of the most frequent headings; takes some seconds after a training."""
+        return self._get(LatentMapMessage, collection, "latent", limit=limit, language=language)
 
     def document(self, collection: str, identifier: str) -> DocumentMessage:
         """A stored document."""
@@ -262,6 +289,113 @@ class Client:
     def remove(self, collection: str, identifier: str) -> WriteReport:
         """Remove a stored document."""
         return self._write("DELETE", collection, _document_path(identifier))
+
+    def read(self, collection: str, name: str, content: bytes | Iterable[bytes]) -> ReadAnswer:
+        """The records of a file, read by the service; nothing is stored."""
+        answer = self._json(
+            "POST", _path(collection, "read"), params={"name": name}, content=content, headers=_FILE
+        )
+        return ReadAnswer.model_validate(answer)
+
+    def add_worklist(
+        self, collection: str, name: str, content: bytes | Iterable[bytes]
+    ) -> WorkListMessage:
+        """A new work list of the records of a file, however large."""
+        answer = self._json(
+            "POST",
+            _path(collection, "worklists"),
+            params={"name": name},
+            content=content,
+            headers=_FILE,
+        )
+        return WorkListMessage.model_validate(answer)
+
+    def worklists(self, collection: str) -> list[WorkListMessage]:
+        """All work lists, the newest first."""
+        return self._get(WorkListPage, collection, "worklists").worklists
+
+    def worklist(self, collection: str, worklist: str) -> WorkListMessage:
+        """One work list."""
+        return self._get(WorkListMessage, collection, _worklist_path(worklist))
+
+    def remove_worklist(self, collection: str, worklist: str) -> int:
+        """Remove a work list with its drafts; how many records it had."""
+        answer = self._json("DELETE", _path(collection, _worklist_path(worklist)))
+        return WorkListRemoved.model_validate(answer).removed
+
+    def worklist_items(
+        self, collection: str, worklist: str, *, status: str | None = None
+    ) -> Iterator[WorkItemMessage]:
+        """The records of a work list without their texts, in their order."""
+        path, offset, total = f"{_worklist_path(worklist)}/items", 0, 1
+        while offset < total:
+            page = self._get(
+                WorkItemPage, collection, path, offset=offset, limit=_PAGE, status=status
+            )
+            yield from page.items
+            offset, total = offset + len(page.items), page.total if page.items else 0
+
+    def worklist_item(self, collection: str, worklist: str, place: int) -> WorkItemDetails:
+        """One record of a work list with its draft."""
+        return self._get(WorkItemDetails, collection, f"{_worklist_path(worklist)}/items/{place}")
+
+    def save_item(
+        self, collection: str, worklist: str, place: int, status: str, **given: Any
+    ) -> WorkItemSaved:
+        """Store the status of a record; `draft` and `labels` stay unless they are given."""
+        path = _path(collection, f"{_worklist_path(worklist)}/items/{place}")
+        answer = self._json("PUT", path, json={"status": status, **given})
+        return WorkItemSaved.model_validate(answer)
+
+    def move(self, collection: str, worklist: str, position: int) -> WorkListMessage:
+        """Move the position of a work list."""
+        path = _path(collection, f"{_worklist_path(worklist)}/position")
+        return WorkListMessage.model_validate(self._json("PUT", path, json={"position": position}))
+
+    def export_worklist(
+        self, collection: str, worklist: str, *, format: str = "jsonl"
+    ) -> Iterator[bytes]:
+        """All records of a work list with their final headings, as the parts of a file."""
+        return self._download(collection, f"{_worklist_path(worklist)}/export", format=format)
+
+    def add_verdicts(
+        self,
+        collection: str,
+        document: Given,
+        verdicts: Iterable[Mapping[str, Any]],
+        **given: Any,
+    ) -> int:
+        """Store an indexer's verdicts; the rest is as in `messages.VerdictsRequest`."""
+        body = {"document": _record(document), "verdicts": [dict(one) for one in verdicts], **given}
+        answer = self._json("POST", _path(collection, "verdicts"), json=body)
+        return VerdictsStored.model_validate(answer).stored
+
+    def verdicts(self, collection: str) -> Iterator[DecisionMessage]:
+        """All decisions of indexers, the newest first."""
+        offset, total = 0, 1
+        while offset < total:
+            page = self._get(DecisionPage, collection, "verdicts", offset=offset, limit=_PAGE)
+            yield from page.decisions
+            offset, total = offset + len(page.decisions), page.total if page.decisions else 0
+
+    def export_verdicts(
+        self, collection: str, *, format: str = "jsonl", every: bool = False
+    ) -> Iterator[bytes]:
+        """The latest decisions, or every one, as the parts of a file."""
+        asked = {"format": format, "all": "true" if every else None}
+        return self._download(collection, "verdicts/export", **asked)
+
+    def _download(self, collection: str, path: str, **asked: Any) -> Iterator[bytes]:
+        with (
+            self._errors_explained(),
+            self._http.stream(
+                "GET", _path(collection, path), params=_parameters(asked)
+            ) as response,
+        ):
+            if response.status_code != 200:
+                response.read()
+                _raise_problem(response)
+            yield from response.iter_bytes()
 
     def _seen(self, collection: str) -> dict[str, Any]:
         """The state of a collection that the client has written, for the requests that follow."""
@@ -341,6 +475,10 @@ def _quoted(identifier: str) -> str:
     return quote(identifier, safe="").replace(".", "%2E")
 
 
+def _worklist_path(identifier: str) -> str:
+    return f"worklists/{quote(identifier, safe='')}"
+
+
 def _parameters(asked: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in asked.items() if value is not None}
 
@@ -361,21 +499,4 @@ def _record(document: Given) -> dict[str, Any]:
         return {"text": document}
     if not isinstance(document, Document):
         return dict(document)
-    major = set(document.major_labels)
-    record: dict[str, Any] = {
-        "id": document.id,
-        "title": document.title,
-        "abstract": document.body,
-        "fields": dict(document.fields),
-        "language": document.language,
-        "metadata": dict(document.metadata),
-        "labels": [
-            {
-                "id": label,
-                **({"name": name} if (name := document.label_names.get(label)) else {}),
-                **({"major": True} if label in major else {}),
-            }
-            for label in document.labels
-        ],
-    }
-    return {name: value for name, value in record.items() if value}
+    return as_json(Record.of(document))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,14 @@ import numpy.typing as npt
 from labelkin.closing import Closing
 from labelkin.corpus.document import CorpusItem, Correction, Document
 from labelkin.corpus.language import normalise_language
-from labelkin.exceptions import ConfigError, InputError, VocabularyError
+from labelkin.desk.desk import Desk
+from labelkin.exceptions import (
+    CollectionError,
+    ConfigError,
+    InputError,
+    ModelError,
+    VocabularyError,
+)
 from labelkin.layout import is_collection
 from labelkin.neighbours import Neighbours, NeighbourSearch
 from labelkin.neighbours.neighbour import Neighbour, describe
@@ -40,10 +47,14 @@ from labelkin.wording import shortened
 if TYPE_CHECKING:
     from labelkin.autoencoder.fitting import AutoencoderReport
     from labelkin.autoencoder.training_settings import TrainingSettings
+    from labelkin.desk import Decision
     from labelkin.evaluate import Evaluation, Measure
     from labelkin.evaluate.comparison import Comparison
+    from labelkin.evaluate.stored import EvaluationSummary
     from labelkin.evaluate.sweep import Trial
     from labelkin.integrity import CheckReport
+    from labelkin.plots.latent import LatentMap
+    from labelkin.plots.reliability import Reliability
     from labelkin.rerank.fitting import RerankReport
     from labelkin.rerank.settings import RerankTrainingSettings
     from labelkin.store.held_out import HeldOut
@@ -95,6 +106,8 @@ class Indexer(Closing):
     def __init__(self, collection: Collection, *, follow: bool = False) -> None:
         self.collection = collection
         self.runtime = Runtime(collection, follow=follow)
+        #: Work lists and verdicts of indexers; its file is opened when it is first used.
+        self.desk = Desk(collection.path, read_only=collection.read_only)
 
     @classmethod
     def create(
@@ -156,7 +169,13 @@ class Indexer(Closing):
 
     def close(self) -> None:
         """Close all files, models and threads."""
+        self.desk.close()
         self.runtime.close()
+
+    def verdicts(self, *, every: bool = False) -> Iterator[Decision]:
+        """The latest decision of indexers about each document, or every one, the oldest first."""
+        decisions = self.desk.decisions
+        return decisions.all() if every else decisions.latest()
 
     def warm_up(self, methods: Iterable[str] | None = None) -> list[str]:
         """Load what requests with these methods need (default: the collection's); their names."""
@@ -243,10 +262,18 @@ class Indexer(Closing):
         states = model_states(self.snapshot())
         return replace(
             info,
+            **self._desk_info(),
             indexes=indexes,
             models=[state.name for state in states if state.is_usable],
             model_states=[{**asdict(state), "is_outdated": state.is_outdated} for state in states],
         )
+
+    def _desk_info(self) -> dict[str, Any]:
+        """Counts of the desk; a damaged one does not keep anybody from the rest."""
+        try:
+            return {"worklists": len(self.desk.worklists), "decisions": len(self.desk.decisions)}
+        except CollectionError as error:
+            return {"desk_problem": str(error)}
 
     def check(self) -> CheckReport:
         """Verify every file of the collection, as `labelkin check` does."""
@@ -680,6 +707,58 @@ class Indexer(Closing):
             return evaluations
 
         return self.runtime.retried(work)
+
+    def save_evaluation(self, summary: EvaluationSummary) -> None:
+        """Store an evaluation as the collection's latest; it replaces the one before."""
+        from labelkin.evaluate.stored import save_summary
+        from labelkin.training import check_writable
+
+        check_writable(self.runtime)
+        save_summary(self.collection.path, summary)
+
+    def latest_evaluation(self) -> tuple[Literal["eval", "training"], EvaluationSummary] | None:
+        """The later of the stored evaluation and that of the reranker's training, if any."""
+        from labelkin.evaluate.stored import read_summary
+        from labelkin.rerank.model import RERANK_NAME, reranker_info
+
+        stored = read_summary(self.collection.path)
+        try:
+            trained = reranker_info(self.runtime.models.folder / RERANK_NAME).evaluation
+        except ModelError:
+            trained = None
+        if stored is not None and (trained is None or stored.at >= trained.at):
+            return "eval", stored
+        return None if trained is None else ("training", trained)
+
+    def reliability(self, documents: Sequence[Document] = ()) -> Reliability | None:
+        """How far the reranker's scores are right: on documents with labels, or as in training.
+
+        Without documents None for a reranker of an earlier version, which recorded nothing.
+        """
+        from labelkin.evaluate.gold import gold_matrix
+        from labelkin.plots.reliability import measured_reliability, trained_reliability
+        from labelkin.rerank.model import RERANK_NAME, reranker_info
+
+        settings = Settings.from_config(self.config, "rerank")
+        info = reranker_info(self.runtime.models.folder / RERANK_NAME)
+        if not documents:
+            return trained_reliability(info, settings.rerank)
+        self._check_representation([settings], None)
+
+        def work() -> Reliability:
+            queries = self.queries(documents, settings.k, without_copies=True)
+            gold = gold_matrix(documents, queries.snapshot.vocabulary)
+            return measured_reliability(queries, gold, info, settings)
+
+        return self.runtime.retried(work)
+
+    def latent_map(self, limit: int = 3000, language: str = "en") -> LatentMap:
+        """A map of the most frequent headings by the label autoencoder; takes some seconds once."""
+        from labelkin.autoencoder.model import LabelModel
+        from labelkin.plots.latent import latent_map
+
+        model = self.runtime.models.get(LabelModel)
+        return latent_map(model, self.snapshot(), limit=limit, language=language)
 
     def label_frequencies(self, labels: int | None = None) -> npt.NDArray[np.integer]:
         """How many documents carry the label of each column; 0 beyond the vocabulary.

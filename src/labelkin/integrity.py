@@ -24,8 +24,11 @@ import numpy as np
 from labelkin.autoencoder.latents import verify_latents
 from labelkin.autoencoder.model import MODEL_NAME, LabelModel, verify_weights
 from labelkin.checksums import is_sealed, verify_trailer
+from labelkin.desk.database import REMEDY
+from labelkin.desk.desk import Desk
 from labelkin.exceptions import CollectionDamagedError, ConfigError, LabelkinError
 from labelkin.inspection import LSA_NAME
+from labelkin.layout import DESK_NAME
 from labelkin.neighbours.tantivy_engine import TantivyEngine, read_record
 from labelkin.neighbours.vector_file import VectorFile
 from labelkin.rerank.model import RERANK_NAME, reranker_info, verify_reranker
@@ -153,6 +156,8 @@ class _Check:
                     self._check_index(folder, partial(check, folder, reader))
             self._check_caches()
             self._check_models(reader)
+            if (self.path / DESK_NAME).exists():
+                self._check(DESK_NAME, lambda: _check_desk(self.path), REMEDY)
         return True
 
     def _check_index(self, folder: Path, check: Callable[[], object]) -> None:
@@ -362,6 +367,11 @@ def _check_vectors(folder: Path, reader: PinnedReader) -> bool:
 
 def _check_cached_vectors(folder: Path) -> bool:
     return VectorFile(folder, np.dtype("V16")).verify()
+
+
+def _check_desk(folder: Path) -> None:
+    with Desk(folder, read_only=True) as desk:
+        desk.verify()
 
 
 def _check_zip(path: Path) -> None:

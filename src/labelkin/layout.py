@@ -8,6 +8,7 @@ from pathlib import Path
 MANIFEST_NAME = "manifest.json"
 DATABASE_NAME = "documents.sqlite"
 LABELS_NAME = "labels"
+DESK_NAME = "desk.sqlite"
 FORMAT = "labelkin-collection"
 # A manifest is short; other programs' files of this name need not be read whole.
 _MOST_BYTES = 1 << 16

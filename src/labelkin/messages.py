@@ -15,7 +15,11 @@ from labelkin.vocab.concept import ALL_LANGUAGES, Concept
 
 if TYPE_CHECKING:
     from labelkin.corpus.document import Document
+    from labelkin.desk import Decision, WorkItem, WorkList
+    from labelkin.evaluate.stored import EvaluationSummary
     from labelkin.neighbours.neighbour import Neighbour
+    from labelkin.plots.latent import LatentMap
+    from labelkin.plots.reliability import Reliability
     from labelkin.scoring.suggestion import Suggestion
     from labelkin.store.reports import AddReport
 
@@ -68,6 +72,28 @@ class Record(BaseModel):
         default=None,
         description='Its headings: ids, URIs or names, or `{"id", "name", "major"}`.',
     )
+
+    @classmethod
+    def of(cls, document: Document) -> Record:
+        """A document as a record; what it does not have is left out."""
+        major = set(document.major_labels)
+        record: dict[str, Any] = {
+            "id": document.id,
+            "title": document.title,
+            "abstract": document.body,
+            "fields": dict(document.fields),
+            "language": document.language,
+            "metadata": dict(document.metadata),
+            "labels": [
+                {
+                    "id": label,
+                    **({"name": name} if (name := document.label_names.get(label)) else {}),
+                    **({"major": True} if label in major else {}),
+                }
+                for label in document.labels
+            ],
+        }
+        return cls(**{name: value for name, value in record.items() if value})
 
 
 class LabelMessage(Message):
@@ -658,10 +684,505 @@ class CollectionDetails(CollectionMessage):
     settings: dict[str, Any]
 
 
+class PerDocument(Message):
+    """How many headings documents have."""
+
+    mean: float
+    median: float
+    max: int
+
+
+class FrequenciesMessage(Message):
+    """The long tail: `points` are ranks of headings and numbers of documents that carry them.
+
+    There are at most 200 points. `at_least` maps numbers of documents to numbers of
+    headings with so many or more; `once` are the headings of a single document.
+    """
+
+    points: list[tuple[int, int]]
+    at_least: dict[str, int]
+    once: int
+
+
+class EvaluationMessage(Message):
+    """The latest evaluation: of the documents that training held out, or by `eval --save`.
+
+    `measures` are those of `method`, which is also among the `methods`.
+    """
+
+    source: Literal["training", "eval"]
+    at: str
+    documents: int
+    method: str
+    measures: dict[str, float | None]
+    methods: dict[str, dict[str, float | None]]
+
+    @classmethod
+    def of(
+        cls, source: Literal["training", "eval"], summary: EvaluationSummary
+    ) -> EvaluationMessage:
+        """A stored evaluation."""
+        methods = {method: dict(values) for method, values in summary.methods.items()}
+        return cls(
+            source=source,
+            at=summary.at.isoformat(),
+            documents=summary.documents,
+            method=summary.method,
+            measures=methods[summary.method],
+            methods=methods,
+        )
+
+
+class ReliabilityBin(Message):
+    """Headings with scores from `from` to `to`: their mean score, and the share that is right."""
+
+    start: Share = Field(alias="from")
+    to: Share
+    score: Share
+    precision: Share
+    count: int
+
+
+class ReliabilityMessage(Message):
+    """Whether as many headings are right as the reranker's scores say.
+
+    `ece` is the expected calibration error. `accept` and `review` are the scores
+    at which the bands begin; null for a band that no score reaches.
+    """
+
+    bins: list[ReliabilityBin]
+    ece: float
+    accept: Share | None
+    review: Share | None
+    documents: int
+
+    @classmethod
+    def of(cls, reliability: Reliability) -> ReliabilityMessage:
+        """The reliability of a reranker."""
+        return cls(
+            bins=[
+                ReliabilityBin(
+                    **{"from": one.start},
+                    to=one.end,
+                    score=round(one.score, _DIGITS),
+                    precision=round(one.precision, _DIGITS),
+                    count=one.count,
+                )
+                for one in reliability.bins
+            ],
+            ece=round(reliability.error, _DIGITS),
+            accept=reliability.accept,
+            review=reliability.review,
+            documents=reliability.documents,
+        )
+
+
+class Dashboard(Message):
+    """A collection in figures; `evaluation` and `reliability` are null if nothing was measured."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "documents": 2400,
+                    "concepts": 1110,
+                    "concepts_used": 870,
+                    "generation": 3,
+                    "languages": {"en": 2400},
+                    "per_document": {"mean": 4.1, "median": 4.0, "max": 9},
+                    "frequencies": {
+                        "points": [[1, 310], [2, 144], [10, 60], [870, 1]],
+                        "at_least": {"1000": 0, "100": 4, "10": 220, "1": 870},
+                        "once": 95,
+                    },
+                    "evaluation": {
+                        "source": "training",
+                        "at": "2026-03-01T09:30:00+00:00",
+                        "documents": 68,
+                        "method": "rerank",
+                        "measures": {"MiF": 0.71, "P@5": 0.66},
+                        "methods": {
+                            "rerank": {"MiF": 0.71, "P@5": 0.66},
+                            "votes": {"MiF": 0.48, "P@5": 0.5},
+                        },
+                    },
+                    "reliability": {
+                        "bins": [
+                            {
+                                "from": 0.9,
+                                "to": 1.0,
+                                "score": 0.96,
+                                "precision": 0.95,
+                                "count": 120,
+                            }
+                        ],
+                        "ece": 0.004,
+                        "accept": 0.71,
+                        "review": 0.2,
+                        "documents": 68,
+                    },
+                    "models": [
+                        {
+                            "name": "rerank",
+                            "usable": True,
+                            "problem": "",
+                            "documents": 2400,
+                            "added": 12,
+                            "removed": 0,
+                            "unknown_headings": 0,
+                            "outdated": False,
+                        }
+                    ],
+                }
+            ]
+        }
+    )
+
+    documents: int
+    concepts: int
+    concepts_used: int
+    generation: int
+    languages: dict[str, int]
+    per_document: PerDocument
+    frequencies: FrequenciesMessage
+    evaluation: EvaluationMessage | None
+    reliability: ReliabilityMessage | None
+    models: list[dict[str, Any]]
+
+
+class LatentPoint(Message):
+    """A heading on the map; `branch` is the id of one of the map's branches."""
+
+    id: str
+    name: str
+    x: Share
+    y: Share
+    branch: str
+    documents: int
+
+
+class BranchMessage(Message):
+    """A branch of the vocabulary, and how many headings of the map are in it.
+
+    Smaller branches are in one whose id is empty.
+    """
+
+    id: str
+    name: str
+    count: int
+
+
+class LatentMapMessage(Message):
+    """The most frequent headings on a plane: near each other if they go together."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "points": [
+                        {
+                            "id": "D011014",
+                            "name": "Pneumonia",
+                            "x": 0.42,
+                            "y": 0.17,
+                            "branch": "C",
+                            "documents": 310,
+                        }
+                    ],
+                    "branches": [{"id": "C", "name": "Diseases", "count": 1}],
+                }
+            ]
+        }
+    )
+
+    points: list[LatentPoint]
+    branches: list[BranchMessage]
+
+    @classmethod
+    def of(cls, latent: LatentMap) -> LatentMapMessage:
+        """A map of the headings."""
+        return cls(
+            points=[
+                LatentPoint(
+                    id=one.id,
+                    name=one.name,
+                    x=one.x,
+                    y=one.y,
+                    branch=one.branch,
+                    documents=one.documents,
+                )
+                for one in latent.points
+            ],
+            branches=[
+                BranchMessage(id=one.id, name=one.name, count=one.count) for one in latent.branches
+            ],
+        )
+
+
 class CollectionList(Message):
     """All collections that are served."""
 
     collections: list[CollectionMessage]
+
+
+class ReadAnswer(Message):
+    """The records of a file; nothing was stored.
+
+    `total` counts all readable records of the file; if `truncated`, only the
+    first of them are in `records`.
+    """
+
+    records: list[Record]
+    total: int
+    truncated: bool
+    skipped: list[SkippedRecord]
+    notes: list[SkippedRecord]
+
+
+Status = Literal["pending", "draft", "done", "skipped"]
+Place = Annotated[int, Field(ge=1, le=_MOST)]
+
+
+class WorkListMessage(Message):
+    """A work list: how many of its records have each status, and the place last worked at."""
+
+    id: str
+    name: str
+    created: str
+    total: int
+    pending: int
+    draft: int
+    done: int
+    skipped: int
+    position: int = Field(description="A place; the first one is 1.")
+    unreadable: list[SkippedRecord] = Field(description="Records that could not be read.")
+
+    @classmethod
+    def of(cls, worklist: WorkList) -> WorkListMessage:
+        """A work list of a desk."""
+        return cls(
+            id=worklist.id,
+            name=worklist.name,
+            created=worklist.created,
+            total=worklist.total,
+            pending=worklist.counts["pending"],
+            draft=worklist.counts["draft"],
+            done=worklist.counts["done"],
+            skipped=worklist.counts["skipped"],
+            position=worklist.position,
+            unreadable=[
+                SkippedRecord(where=where, problem=problem)
+                for where, problem in worklist.unreadable
+            ],
+        )
+
+
+class WorkListPage(Message):
+    """All work lists, the newest first."""
+
+    worklists: list[WorkListMessage]
+
+
+class WorkListRemoved(Message):
+    """How many records were removed with a work list."""
+
+    removed: int
+
+
+class WorkItemMessage(Message):
+    """A record of a work list; `place` is its number in the file, from 1."""
+
+    place: int
+    id: str
+    title: str
+    status: Status
+
+
+class WorkItemPage(Message):
+    """Some records of a work list, out of `total` that have the status asked for."""
+
+    total: int
+    offset: int
+    items: list[WorkItemMessage]
+
+
+class HeadingMessage(Request):
+    """A final heading of a record; `major` marks a main topic."""
+
+    id: str = Field(min_length=1)
+    name: str = ""
+    major: bool = False
+
+
+class WorkItemDetails(Message):
+    """A record of a work list with its draft and, once they are chosen, its final headings."""
+
+    place: int
+    status: Status
+    record: Record
+    draft: dict[str, Any] | None
+    labels: list[HeadingMessage] | None
+    updated: str | None
+
+    @classmethod
+    def of(cls, item: WorkItem, document: Document) -> WorkItemDetails:
+        """An item of a desk with its document."""
+        return cls(
+            place=item.place,
+            status=item.status,  # type: ignore[arg-type] # the desk knows no others
+            record=Record.of(document),
+            draft=None if item.draft is None else dict(item.draft),
+            labels=None
+            if item.labels is None
+            else [HeadingMessage(id=one.id, name=one.name, major=one.major) for one in item.labels],
+            updated=item.updated,
+        )
+
+
+class WorkItemRequest(Request):
+    """The new state of a record; a draft or labels that are left out stay, null removes them."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "status": "done",
+                    "draft": None,
+                    "labels": [{"id": "D011014", "name": "Pneumonia", "major": True}],
+                }
+            ]
+        }
+    )
+
+    status: Status
+    draft: dict[str, Any] | None = Field(
+        default=None, description="Whatever is needed to go on later."
+    )
+    labels: list[HeadingMessage] | None = Field(
+        default=None, description="The final headings, in their order."
+    )
+
+
+class WorkItemSaved(Message):
+    """A record's new status, and the counts of its list."""
+
+    place: int
+    status: Status
+    updated: str | None
+    worklist: WorkListMessage
+
+
+class PositionRequest(Request):
+    """The place to go on at."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"position": 1}]})
+
+    position: Place
+
+
+class VerdictMessage(Request):
+    """What an indexer has decided about a heading, and how it was suggested.
+
+    `unneeded` is right but not needed; `added` is the indexer's own heading,
+    which was not suggested. The service adds the `name`.
+    """
+
+    id: str = Field(min_length=1)
+    verdict: Literal["accepted", "rejected", "unneeded", "added"]
+    score: Share | None = None
+    rank: Place | None = None
+    band: Literal["accept", "review", "hidden"] | None = None
+    name: str | None = None
+
+
+class VerdictsRequest(Request):
+    """An indexer's decisions about a document, all at once."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "document": {"id": "demo-1", "title": "Cefuroxime for pneumonia in children"},
+                    "method": "rerank",
+                    "generation": 3,
+                    "verdicts": [
+                        {
+                            "id": "D011014",
+                            "verdict": "accepted",
+                            "score": 0.93,
+                            "rank": 1,
+                            "band": "accept",
+                        },
+                        {"id": "D002648", "verdict": "added"},
+                    ],
+                    "seconds": 41.5,
+                    "blind": False,
+                }
+            ]
+        }
+    )
+
+    document: Record
+    method: Annotated[str, Field(max_length=100)] | None = None
+    generation: Count | None = None
+    verdicts: list[VerdictMessage]
+    seconds: Annotated[float, Field(ge=0.0, le=1e9)] | None = Field(
+        default=None, description="How long the decisions took."
+    )
+    blind: bool = Field(
+        default=False, description="Headings were chosen before the suggestions were shown."
+    )
+
+
+class VerdictsStored(Message):
+    """How many verdicts were stored."""
+
+    stored: int
+
+
+class DecisionMessage(Message):
+    """The verdicts on a document at one time."""
+
+    number: int
+    document: Record
+    time: str
+    method: str | None
+    generation: int | None
+    seconds: float | None
+    blind: bool
+    verdicts: list[VerdictMessage]
+
+    @classmethod
+    def of(cls, decision: Decision) -> DecisionMessage:
+        """A decision of a desk."""
+        return cls(
+            number=decision.number,
+            document=Record.of(decision.document),
+            time=decision.time,
+            method=decision.method,
+            generation=decision.generation,
+            seconds=decision.seconds,
+            blind=decision.blind,
+            verdicts=[
+                VerdictMessage(
+                    id=one.id,
+                    verdict=one.verdict,  # type: ignore[arg-type] # the desk knows no others
+                    score=one.score,
+                    rank=one.rank,
+                    band=one.band,  # type: ignore[arg-type]
+                    name=one.name,
+                )
+                for one in decision.verdicts
+            ],
+        )
+
+
+class DecisionPage(Message):
+    """Some decisions out of `total`, the newest first."""
+
+    total: int
+    offset: int
+    decisions: list[DecisionMessage]
 
 
 class Health(Message):
@@ -701,4 +1222,4 @@ class Problem(Message):
 
 def as_json(message: BaseModel) -> dict[str, Any]:
     """A message as JSON values, without the keys that have not been set."""
-    return message.model_dump(mode="json", exclude_unset=True)
+    return message.model_dump(mode="json", exclude_unset=True, by_alias=True)

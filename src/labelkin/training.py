@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +23,8 @@ from labelkin.exceptions import (
 )
 from labelkin.rerank.settings import RerankTrainingSettings
 from labelkin.runtime import Runtime
-from labelkin.store.config import CONFIG_NAME, update_config
+from labelkin.scoring.settings import Settings
+from labelkin.store.config import CONFIG_NAME, Config, update_config
 from labelkin.store.held_out import HeldOut, row_keys
 from labelkin.store.reader import Reader
 from labelkin.store.snapshot import Views
@@ -424,9 +426,22 @@ def train_reranker(
     check_writable(runtime)
     observer = observer or TrainingObserver()
     search = runtime.indexes.search(views, representation)
-    return fit_reranker(
+    report = fit_reranker(
         views, runtime.models, search, settings, documents, held_out, observer.stage
     )
+    _draw_reliability(report, runtime.collection.config)
+    return report
+
+
+def _draw_reliability(report: RerankReport, config: Config) -> None:
+    """Draw `reliability.png` beside the reranker, if matplotlib is there."""
+    from labelkin.plots.drawing import draw_reliability, save_figure
+    from labelkin.plots.reliability import trained_reliability
+
+    reliability = trained_reliability(report.info, Settings.from_config(config).rerank)
+    if reliability is not None:
+        with suppress(MissingExtraError):
+            save_figure(draw_reliability(reliability), report.folder / "reliability.png")
 
 
 def adopt_reranker(runtime: Runtime, report: RerankReport) -> bool:

@@ -31,8 +31,8 @@ def calibration() -> Calibration:
 
 def test_scores_are_calibrated_on_fresh_data(calibration):
     raw, right = drawn(8000, 1)
-    assert calibration_error(raw, right) > 0.1
-    assert calibration_error(calibration.scores(raw), right) < 0.02
+    assert calibration_error(reliability(raw, right)) > 0.1
+    assert calibration_error(reliability(calibration.scores(raw), right)) < 0.02
 
 
 def test_scores_rise_with_raw_scores(calibration):
@@ -100,13 +100,13 @@ def test_reliability_by_tenths():
     scores = np.array([0.05, 0.05, 0.72, 0.78, 1.0])
     right = np.array([False, True, True, False, True])
     table = reliability(scores, right)
-    assert [(round(m, 3), s, n) for m, s, n in table] == [
-        (0.05, 0.5, 2),
-        (0.75, 0.5, 2),
-        (1.0, 1.0, 1),
+    assert [(b.start, b.end, round(b.score, 3), b.precision, b.count) for b in table] == [
+        (0.0, 0.1, 0.05, 0.5, 2),
+        (0.7, 0.8, 0.75, 0.5, 2),
+        (0.9, 1.0, 1.0, 1.0, 1),
     ]
-    assert calibration_error(scores, right) == pytest.approx((2 * 0.45 + 2 * 0.25) / 5)
-    assert calibration_error(np.zeros(0), np.zeros(0, dtype=np.bool_)) == 0
+    assert calibration_error(table) == pytest.approx((2 * 0.45 + 2 * 0.25) / 5)
+    assert calibration_error([]) == 0
 
 
 @given(

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix  # noqa: TID253
 
+from labelkin.evaluate.stored import EvaluationSummary
 from labelkin.exceptions import (
     ModelDamagedError,
     ModelMismatchError,
@@ -17,7 +18,7 @@ from labelkin.exceptions import (
     ModelTooNewError,
 )
 from labelkin.rerank import model as module
-from labelkin.rerank.calibration import Calibration
+from labelkin.rerank.calibration import Bin, Calibration
 from labelkin.rerank.features import Knowledge
 from labelkin.rerank.headings import Headings
 from labelkin.rerank.matrices import to_arrays
@@ -79,10 +80,13 @@ def parts(seed: int = 0) -> RerankParts:
 
 INFO = RerankInfo(
     groups=GROUPS,
-    calibration=Calibration((0.1, 0.9), (0.2, 0.8), (0.5,) * 101, 0.5, 0.01, 20),
+    calibration=Calibration(
+        (0.1, 0.9), (0.2, 0.8), (0.5,) * 101, 0.5, 0.01, 20, (Bin(0.2, 0.3, 0.21, 0.25, 9),)
+    ),
     training={"documents": 7},
     versions={"labelkin": "0"},
     state={"generation": 1, "token": "abc"},
+    evaluation=EvaluationSummary.now(20, {"rerank": {"MiF": 0.5}, "votes": {"MiF": 0.4}}),
 )
 
 
@@ -90,6 +94,17 @@ INFO = RerankInfo(
 def folder(tmp_path: Path) -> Path:
     save_reranker(tmp_path / "rerank", INFO, parts(), "A card.\n")
     return tmp_path / "rerank"
+
+
+def test_models_of_earlier_versions_have_no_figures(folder):
+    description = folder / "model.json"
+    content = json.loads(description.read_text())
+    del content["checksum"], content["evaluation"], content["calibration"]["reliability"]
+    description.write_text(json.dumps(content))
+    info = reranker_info(folder)
+    assert info.evaluation is None
+    assert info.calibration.reliability == ()
+    assert info.calibration.error == INFO.calibration.error
 
 
 def test_everything_comes_back(folder):

@@ -243,12 +243,12 @@ class LabelModel:
 
     def related(self, label: str) -> list[tuple[str, float]]:
         """All other labels with their cosine similarity to one, the most similar first."""
-        vectors, place = self._label_vectors(), self.info.labels.index(label)
+        vectors, place = self.label_vectors(), self.info.labels.index(label)
         similarities = vectors @ vectors[place]
         nearest = np.argsort(-similarities, kind="stable").tolist()
         return [(self.info.labels[n], float(similarities[n])) for n in nearest if n != place]
 
-    def _label_vectors(self) -> Floats:
+    def label_vectors(self) -> Floats:
         """A unit vector per label; labels that often occur together have similar ones."""
         weight, _ = self._decoder_layers()[-1]
         lengths = np.linalg.norm(weight, axis=1, keepdims=True).astype(np.float32)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -200,23 +199,8 @@ def _metered(
 
 
 def _with_ids(documents: Iterator[Document], vocabulary: Vocabulary | None) -> Iterator[Document]:
-    for document in documents:
-        if vocabulary is None:
-            yield document
-            continue
-        names: dict[str, str] = {}
-        ids: dict[str, str] = {}
-        for label in document.labels:
-            name = document.label_names.get(label, "")
-            column = vocabulary.resolve(label, name, document.language or "").column
-            if column is None:
-                ids[label] = label
-                names[label] = name
-            else:
-                ids[label] = vocabulary[column].id
-                names[vocabulary[column].id] = vocabulary[column].name()
-        label_names = {label: name for label, name in names.items() if name}
-        major = dict.fromkeys(ids[label] for label in document.major_labels)
-        yield replace(
-            document, labels=tuple(names), label_names=label_names, major_labels=tuple(major)
-        )
+    from labelkin.vocab.identified import with_ids
+
+    if vocabulary is None:
+        return documents
+    return (with_ids(document, vocabulary) for document in documents)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+import shutil
+import sys
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict
@@ -145,5 +147,21 @@ def _measure(indexer: Indexer, documents: list[Document], methods: Sequence[str]
 
 
 def _say_goodbye(collection: Path) -> None:
-    command = f"labelkin suggest {shlex.quote(str(collection))} --title 'Your own text' --explain"
-    print_message(f"\nYour turn: {command}")
+    """What to type next: on the command line, and for the page in a browser."""
+    from labelkin.serve.settings import TOKEN_VARIABLE
+
+    program, folder = _program(), shlex.quote(str(collection))
+    print_message(f"\nYour turn: {program} suggest {folder} --title 'Your own text' --explain")
+    print_message(
+        f"In a browser: {TOKEN_VARIABLE}=demo {program} serve {folder}, then http://127.0.0.1:8080 "
+        "(the token to save is demo)"
+    )
+
+
+def _program() -> str:
+    """The command as it was called, if the shell does not find it by its name."""
+    called, known = Path(sys.argv[0]), shutil.which("labelkin")
+    if called.name == "__main__.py":
+        return "python -m labelkin"
+    is_found = known is not None and Path(known).resolve() == called.resolve()
+    return shlex.quote(sys.argv[0]) if called.name == "labelkin" and not is_found else "labelkin"

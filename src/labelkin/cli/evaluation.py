@@ -60,10 +60,18 @@ def evaluate(
     representation: RepresentationName = None,
     format: CorpusFormat = None,
     label_separator: LabelSeparator = "|",
+    save: Annotated[
+        bool,
+        typer.Option(
+            "--save", help="Store the values in the collection, for the dashboard of `serve`."
+        ),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Suggest headings for documents that have them, and measure how many are right."""
+    from labelkin.evaluate import evaluate as values_of
     from labelkin.evaluate.gold import unknown_labels
+    from labelkin.evaluate.stored import EvaluationSummary
     from labelkin.indexer import Indexer
 
     asked = parsed_measures(measures)
@@ -96,6 +104,12 @@ def evaluate(
             labels += [(label, "") for label in unknown]
             print_unresolved(unknown)
         print_unknown_labels(indexer, settings)
+        if save:
+            values = {
+                one.method: values_of(evaluation, asked)
+                for one, evaluation in zip(settings, evaluations, strict=True)
+            }
+            indexer.save_evaluation(EvaluationSummary.now(len(documents), values))
     if len(evaluations) == 1:
         show_measures(evaluations[0], asked, labels, per_label, json, bands=bands)
     else:

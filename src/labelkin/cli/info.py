@@ -48,6 +48,9 @@ def print_info(summary: CollectionInfo) -> None:
         ("Label occurrences", _some(summary.label_occurrences)),
         ("Indexes", ", ".join(summary.indexes) or "none yet"),
         *model_facts(summary),
+        ("Work lists", _some(summary.worklists)),
+        ("Decisions of indexers", _some(summary.decisions)),
+        ("Work lists and verdicts", summary.desk_problem),
         ("Disk", bytes_text(summary.disk_bytes)),
     ]
     print_facts((name, value) for name, value in facts if value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 
@@ -42,7 +42,8 @@ class Corpus:
     A folder stands for the corpus files in it and below it; `glob` and `ignore`
     are patterns that restrict them. With `texts`, labels are not needed and a
     plain text is a document, with its file name as its id (its path, if several
-    have the same name), or `text_id`.
+    have the same name), or `text_id`. `report` makes the report of each pass;
+    the default one logs problems.
     """
 
     def __init__(
@@ -56,8 +57,10 @@ class Corpus:
         force: bool = False,
         texts: bool = False,
         text_id: str | None = None,
+        report: Callable[[], ReadReport] = ReadReport,
     ) -> None:
-        self.report = ReadReport()
+        self._new_report = report
+        self.report = report()
         self._source: Source | None = None
         self._finished_bytes = 0
         self._checked = False
@@ -115,7 +118,8 @@ class Corpus:
         return [path for group in inputs for path in group]
 
     def __iter__(self) -> Iterator[Document | Deletion]:
-        self.report = ReadReport(files_left_out=list(self._left_out))
+        self.report = self._new_report()
+        self.report.files_left_out = list(self._left_out)
         self._finished_bytes = 0
         self.check()
         begun = {path: _begin(self._read(path)) for path in list(self._open)}

@@ -46,6 +46,11 @@ def with_nulls(value: Any, depth: int = 0) -> Any:
     return value
 
 
+def id_of_text(text: str) -> str:
+    """The id of a document that has none of its own."""
+    return f"text-{text_checksum(text) & 0xFFFF_FFFF_FFFF_FFFF:016x}"
+
+
 @dataclass(frozen=True, slots=True)
 class Intake:
     """Turns the records of one source into documents.
@@ -84,7 +89,7 @@ class Intake:
     def _text_id(self, document: Document) -> str:
         """An id made from the text, with a number if the text has occurred before."""
         checksum = text_checksum(document.text)
-        identifier = f"text-{checksum & 0xFFFF_FFFF_FFFF_FFFF:016x}"
+        identifier = id_of_text(document.text)
         if checksum not in self._texts:
             self._texts.add(checksum)
             return identifier

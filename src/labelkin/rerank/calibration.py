@@ -5,8 +5,8 @@ Calibration is fitted on documents that no other part of the model was trained o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -20,6 +20,17 @@ _STEPS = 101
 _BINS = 10
 
 
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Candidates with scores from `start` to `end`: the mean score, and the share that is right."""
+
+    start: float
+    end: float
+    score: float
+    precision: float
+    count: int
+
+
 @dataclass(frozen=True)
 class Calibration:
     """Maps raw scores to the share of right candidates, and thresholds to precision.
@@ -27,7 +38,8 @@ class Calibration:
     `raw` and `share` are the points of a rising line. `precision` holds, for
     101 scores from 0 to 1, the share of right candidates among those with at
     least that score; `missed` is the mean number of right headings of a document
-    that are no candidates; `error` is the expected calibration error.
+    that are no candidates; `error` is the expected calibration error, and
+    `reliability` what it was measured by. Earlier versions did not record the latter.
     """
 
     raw: tuple[float, ...]
@@ -36,6 +48,7 @@ class Calibration:
     missed: float
     error: float
     documents: int
+    reliability: tuple[Bin, ...] = ()
 
     def scores(self, raw: Values) -> npt.NDArray[np.float32]:
         """Calibrated scores."""
@@ -58,6 +71,9 @@ class Calibration:
             "missed": self.missed,
             "error": self.error,
             "documents": self.documents,
+            "reliability": [
+                [round(value, 6) for value in astuple(one)] for one in self.reliability
+            ],
         }
 
     @classmethod
@@ -70,6 +86,7 @@ class Calibration:
             missed=content["missed"],
             error=content["error"],
             documents=content["documents"],
+            reliability=tuple(Bin(*one) for one in content.get("reliability", ())),
         )
 
 
@@ -110,23 +127,26 @@ def _precision(scores: Values, right: npt.NDArray[np.bool_]) -> tuple[float, ...
     return tuple(precision)
 
 
-def reliability(
-    scores: Values, right: npt.NDArray[np.bool_], bins: int = _BINS
-) -> list[tuple[float, float, int]]:
-    """For each tenth of the scores: their mean, the share that is right, and their number."""
+def reliability(scores: Values, right: npt.NDArray[np.bool_], bins: int = _BINS) -> list[Bin]:
+    """The candidates by tenths of the scores; tenths without candidates are left out."""
     places = np.minimum((scores * bins).astype(np.int64), bins - 1)
     return [
-        (float(scores[places == one].mean()), float(right[places == one].mean()), int(count))
+        Bin(
+            one / bins,
+            (one + 1) / bins,
+            float(scores[places == one].mean()),
+            float(right[places == one].mean()),
+            int(count),
+        )
         for one, count in enumerate(np.bincount(places, minlength=bins))
         if count
     ]
 
 
-def calibration_error(scores: Values, right: npt.NDArray[np.bool_]) -> float:
-    """The mean distance of score and share that is right, over tenths, weighted by number."""
-    table = reliability(scores, right)
-    total = sum(count for _, _, count in table)
-    return sum(count * abs(mean - share) for mean, share, count in table) / max(total, 1)
+def calibration_error(bins: Sequence[Bin]) -> float:
+    """The mean distance of score and share that is right, weighted by number."""
+    total = sum(one.count for one in bins)
+    return sum(one.count * abs(one.score - one.precision) for one in bins) / max(total, 1)
 
 
 def expected_f_counts(

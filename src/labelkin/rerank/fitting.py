@@ -6,18 +6,18 @@ import importlib.util
 import logging
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from labelkin.atomic import atomic_file
 from labelkin.autoencoder.model import LabelModel
 from labelkin.corpus.document import Document
+from labelkin.evaluate import Evaluation, evaluate, parse_measure
+from labelkin.evaluate.stored import EvaluationSummary
 from labelkin.exceptions import MissingExtraError
 from labelkin.neighbours.search import NeighbourSearch
-from labelkin.rerank.calibration import reliability
 from labelkin.rerank.labelled_candidates import LabelledCandidates
 from labelkin.rerank.labelled_texts import Progress
 from labelkin.rerank.model import RERANK_NAME, RerankInfo, save_reranker
@@ -26,6 +26,7 @@ from labelkin.rerank.ranker import check_lightgbm
 from labelkin.rerank.settings import RerankTrainingSettings
 from labelkin.rerank.signals import feature_names
 from labelkin.rerank.training import RerankTrainer, TrainedReranker
+from labelkin.scoring.ranking import Ranking
 from labelkin.store.held_out import HeldOut, HeldOutRule
 from labelkin.store.models import Models, training_lock
 from labelkin.store.snapshot import Views
@@ -34,6 +35,10 @@ logger = logging.getLogger(__name__)
 
 # The votes that need no training, from the same neighbours.
 _VOTES = "majority20"
+# Features that are scores of their own, by the names that they are compared under.
+_COMPARED = {"votes": _VOTES, "label-ae": "decoded"}
+# None that needs to know which heading was missed.
+_MEASURES = ("MiP", "MiR", "MiF", "P@1", "P@5", "R@10", "nDCG@5", "nDCG@10")
 
 
 @dataclass(frozen=True)
@@ -95,11 +100,8 @@ def fit_reranker(
             progress=progress,
         )
         trained = trainer.train(given)
-        draw_reliability(
-            reliability(trained.scores, trained.held_out.right), folder / "reliability.png"
-        )
         report = _report(trained, folder)
-        save_reranker(folder, trained.info, trained.parts, reranker_card(report))
+        save_reranker(folder, report.info, trained.parts, reranker_card(report))
     return report
 
 
@@ -130,12 +132,51 @@ def _unseen_by(autoencoder: LabelModel, seed: int) -> HeldOutRule | None:
 
 def _report(trained: TrainedReranker, folder: Path) -> RerankReport:
     held_out = trained.held_out
-    score, threshold = best_threshold(held_out, trained.scores)
     names = feature_names(trained.info.groups)
-    votes = 0.0
-    if _VOTES in names:
-        votes, _ = best_threshold(held_out, held_out.features[:, names.index(_VOTES)])
-    return RerankReport(trained.info, folder, score, votes, threshold)
+    ranked_by = {"rerank": trained.scores} | {
+        name: held_out.features[:, names.index(feature)]
+        for name, feature in _COMPARED.items()
+        if feature in names
+    }
+    best = {name: best_threshold(held_out, scores) for name, scores in ranked_by.items()}
+    evaluation = EvaluationSummary.now(
+        held_out.pairs.count,
+        {
+            name: evaluate(
+                as_evaluation(held_out, scores, best[name][1]), map(parse_measure, _MEASURES)
+            )
+            for name, scores in ranked_by.items()
+        },
+    )
+    score, threshold = best["rerank"]
+    votes, _ = best.get("votes", (0.0, 0.0))
+    info = replace(trained.info, evaluation=evaluation)
+    return RerankReport(info, folder, score, votes, threshold)
+
+
+def as_evaluation(candidates: LabelledCandidates, scores: Floats, threshold: float) -> Evaluation:
+    """Candidates ranked by scores above 0 and cut at a threshold, beside the right headings.
+
+    Which headings are right but no candidates is not known, only how many: they
+    get columns after those of the vocabulary.
+    """
+    from scipy.sparse import csr_matrix
+
+    pairs = candidates.pairs
+    order = np.lexsort((-scores, pairs.documents))
+    order = order[scores[order] > 0]
+    ranked = Ranking.from_pairs(
+        pairs.documents[order], pairs.columns[order], scores[order], pairs.count
+    )
+    right = candidates.right
+    missed = candidates.gold - np.bincount(pairs.documents[right], minlength=pairs.count)
+    documents = np.concatenate((pairs.documents[right], np.repeat(np.arange(pairs.count), missed)))
+    columns = np.concatenate((pairs.columns[right], pairs.width + np.arange(int(missed.sum()))))
+    gold = csr_matrix(
+        (np.ones(len(columns), dtype=np.int8), (documents, columns)),
+        shape=(pairs.count, pairs.width + int(missed.sum())),
+    )
+    return Evaluation(gold, ranked.kept(ranked.scores >= threshold), ranked)
 
 
 def best_threshold(candidates: LabelledCandidates, scores: Floats) -> tuple[float, float]:
@@ -170,23 +211,3 @@ scores. Made by `labelkin train` with {versions}.
   expected calibration error {info.calibration.error:.4f} (`reliability.png`).
 - {training["seconds"]:,.0f} s.
 """
-
-
-def draw_reliability(table: Sequence[tuple[float, float, int]], path: Path) -> bool:
-    """Draw mean score against the share that was right; False if matplotlib is missing."""
-    try:
-        from matplotlib.figure import Figure
-    except ModuleNotFoundError:
-        return False
-    figure = Figure(figsize=(5, 5), layout="constrained")
-    axes = figure.subplots()
-    axes.plot([0, 1], [0, 1], color="0.7", linestyle="--", label="perfectly calibrated")
-    means, shares = [row[0] for row in table], [row[1] for row in table]
-    axes.plot(means, shares, marker="o", color="#0072B2", label="headings of held-out documents")
-    for mean, share, count in table:
-        axes.annotate(f"{count:,}", (mean, share), (6, -10), textcoords="offset points", size=8)
-    axes.set(xlabel="score", ylabel="share that is right", xlim=(0, 1), ylim=(0, 1))
-    axes.legend(loc="upper left")
-    with atomic_file(path) as file:
-        figure.savefig(file, format="png", dpi=120)
-    return True

@@ -78,20 +78,14 @@ class Rerank(Method):
 
     def rank(self, queries: Queries, settings: Settings) -> Ranking:
         """All candidates above a low floor, best first."""
-        model = _model(queries)
-        _check_neighbours(queries, model)
         label_order = queries.snapshot.label_order()
         parts = []
-        for part in _parts(queries):
-            candidates = _candidates(part, settings)
-            pairs = candidates.pairs
-            raw = model.ranker.scores(candidates.features)
-            scores = model.info.calibration.scores(raw)
+        for pairs, raw, scores in scored_candidates(queries, settings):
             order = np.lexsort((label_order[pairs.columns], -raw, pairs.documents))
             order = order[scores[order] >= _FLOOR]
             parts.append(
                 Ranking.from_pairs(
-                    pairs.documents[order], pairs.columns[order], scores[order], len(part)
+                    pairs.documents[order], pairs.columns[order], scores[order], pairs.count
                 )
             )
         return Ranking.joined(parts) if parts else Ranking.from_lists([])
@@ -186,6 +180,18 @@ class Rerank(Method):
         """The cut."""
         cutting = settings.rerank
         return {"count": cutting.count or "none", "threshold": cutting.threshold}
+
+
+def scored_candidates(
+    queries: Queries, settings: Settings
+) -> Iterator[tuple[Pairs, npt.NDArray[np.float64], npt.NDArray[np.float32]]]:
+    """All candidates of the queries, in batches, with raw and with calibrated scores."""
+    model = _model(queries)
+    _check_neighbours(queries, model)
+    for part in _parts(queries):
+        candidates = _candidates(part, settings)
+        raw = model.ranker.scores(candidates.features)
+        yield candidates.pairs, raw, model.info.calibration.scores(raw)
 
 
 def _model(queries: Queries) -> RerankModel:

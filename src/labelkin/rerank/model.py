@@ -30,6 +30,7 @@ import numpy.typing as npt
 from labelkin.atomic import atomic_file, atomic_text
 from labelkin.autoencoder.model import check_format
 from labelkin.checksums import ChecksumError, read_sealed, sealed
+from labelkin.evaluate.stored import EvaluationSummary
 from labelkin.exceptions import (
     ModelDamagedError,
     ModelMismatchError,
@@ -65,7 +66,10 @@ class RerankParts:
 
 @dataclass(frozen=True)
 class RerankInfo:
-    """The content of `model.json`; `neighbours` is what they were found with in training."""
+    """The content of `model.json`; `neighbours` is what they were found with in training.
+
+    `evaluation` is that of held-out documents; earlier versions did not record it.
+    """
 
     groups: tuple[str, ...]
     calibration: Calibration
@@ -73,6 +77,7 @@ class RerankInfo:
     versions: Mapping[str, str]
     state: Mapping[str, Any]
     neighbours: Mapping[str, Any] = field(default_factory=dict)
+    evaluation: EvaluationSummary | None = None
 
     def to_json(self) -> dict[str, Any]:
         """As a JSON object."""
@@ -82,6 +87,7 @@ class RerankInfo:
             "versions": dict(self.versions),
             "state": dict(self.state),
             "neighbours": dict(self.neighbours),
+            "evaluation": None if self.evaluation is None else self.evaluation.to_json(),
             "calibration": self.calibration.to_json(),
         }
 
@@ -95,6 +101,7 @@ class RerankInfo:
             versions=content["versions"],
             state={name: content["state"][name] for name in ("generation", "token")},
             neighbours=content.get("neighbours", {}),
+            evaluation=EvaluationSummary.from_json(content.get("evaluation")),
         )
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from labelkin.rerank.calibration import (
     Calibration,
     calibrate,
     calibration_error,
+    reliability,
 )
 from labelkin.rerank.features import Evidence, Knowledge, find_candidates, remaining
 from labelkin.rerank.headings import Headings, describe_headings
@@ -370,11 +371,17 @@ def _fitted(
 
 
 def _calibrated(held_out: LabelledCandidates, raw: npt.NDArray[np.float64]) -> Calibration:
-    """Calibrated on all of the documents; the error of one half measured on the other."""
-    pairs = held_out.pairs
-    half = pairs.documents % 2 == 0
-    missed = float((held_out.gold.sum() - held_out.right.sum()) / max(pairs.count, 1))
-    facts: dict[str, Any] = {"missed": round(missed, 4), "documents": pairs.count}
-    one = calibrate(raw[half], held_out.right[half], error=0.0, **facts)
-    error = calibration_error(one.scores(raw[~half]), held_out.right[~half])
-    return calibrate(raw, held_out.right, error=round(error, 5), **facts)
+    """Calibrated on all of the documents; the error of each half measured on the other."""
+    pairs, right = held_out.pairs, held_out.right
+    missed = float((held_out.gold.sum() - right.sum()) / max(pairs.count, 1))
+    facts: dict[str, Any] = {"missed": round(missed, 4), "documents": pairs.count, "error": 0.0}
+    is_even = pairs.documents % 2 == 0
+    scores = np.zeros(len(raw), dtype=np.float32)
+    for half in (is_even, ~is_even):
+        scores[~half] = calibrate(raw[half], right[half], **facts).scores(raw[~half])
+    bins = reliability(scores, right)
+    return replace(
+        calibrate(raw, right, **facts),
+        error=round(calibration_error(bins), 5),
+        reliability=tuple(bins),
+    )

@@ -28,14 +28,18 @@ class Access:
         """Raise a problem unless a request with these headers may write."""
         if self.read_only:
             raise ProblemError(403, "the service is read-only")
+        self.check_token(headers, "writing")
+
+    def check_token(self, headers: Mapping[str, str], what: str) -> None:
+        """Raise a problem unless the token was sent; `what` needs it."""
         if not self.token:
             raise ProblemError(
-                403, f"writing is off; start the service with {TOKEN_VARIABLE} in its environment"
+                403, f"{what} is off; start the service with {TOKEN_VARIABLE} in its environment"
             )
         if not self.has_token(headers):
             raise ProblemError(
                 401,
-                "writing needs the token of the service: Authorization: Bearer TOKEN",
+                f"{what} needs the token of the service: Authorization: Bearer TOKEN",
                 headers={"WWW-Authenticate": 'Bearer realm="labelkin"'},
             )
 

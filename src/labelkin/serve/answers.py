@@ -35,6 +35,9 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 def answered(message: BaseModel, status: int = 200) -> Response:
     """A message as an answer; keys that were not set are left out."""
-    return Response(
-        message.model_dump_json(exclude_unset=True), status, media_type="application/json"
-    )
+    return Response(as_text(message), status, media_type="application/json")
+
+
+def as_text(message: BaseModel) -> str:
+    """A message as JSON text."""
+    return message.model_dump_json(exclude_unset=True, by_alias=True)

@@ -16,7 +16,17 @@ from starlette.types import ASGIApp
 
 from labelkin._version import __version__
 from labelkin.messages import Problem, Record
-from labelkin.serve import annif, concepts, documents, status, suggestions
+from labelkin.serve import (
+    annif,
+    concepts,
+    dashboard,
+    documents,
+    static,
+    status,
+    suggestions,
+    verdicts,
+    worklists,
+)
 from labelkin.serve.limits import Limits
 from labelkin.serve.problems import ProblemError, install
 from labelkin.serve.records import media_type
@@ -30,6 +40,8 @@ _ABOUT = (
     "`application/problem+json`. Writing needs `Authorization: Bearer TOKEN`."
 )
 _OPENAPI = "/api/v1/openapi.json"
+# Routes that take other bodies than JSON.
+_OTHER_TYPES = ("/annotate", "/documents", "/read", "/worklists")
 
 
 def create_app(service: Service) -> ASGIApp:
@@ -59,13 +71,14 @@ def create_app(service: Service) -> ASGIApp:
     collections = APIRouter(
         prefix="/api/v1/collections/{collection}", dependencies=[Depends(_json_only)]
     )
-    for part in (suggestions, concepts, documents):
+    for part in (suggestions, concepts, documents, dashboard, worklists, verdicts):
         collections.include_router(part.router)
     # Routes are tried in this order: the busiest first.
     app.include_router(annif.router)
     app.include_router(collections)
     app.include_router(status.router)
     app.add_api_route("/metrics", status.metrics, include_in_schema=False)
+    app.include_router(static.router)
     install(app)
     app.openapi = lambda: _described(app)  # type: ignore[method-assign]
     if service.settings.origins:
@@ -90,7 +103,7 @@ async def _json_only(request: Request) -> None:
     if request.method not in ("POST", "PUT", "PATCH"):
         return
     given = media_type(request)
-    is_stream = request.scope["path"].rstrip("/").endswith(("/annotate", "/documents"))
+    is_stream = request.scope["path"].rstrip("/").endswith(_OTHER_TYPES)
     if given != "application/json" and not is_stream:
         raise ProblemError(415, f"the body is {given or 'of no type'}; send application/json")
 
@@ -118,6 +131,9 @@ def _described(app: FastAPI) -> dict[str, Any]:
             _replace_validation_error(operation)
             if "401" in operation["responses"] or operation["operationId"].startswith("learn"):
                 operation["security"] = [{"token": []}, {"password": []}]
+                if operation["operationId"].startswith("evaluate"):
+                    # Only to store the values.
+                    operation["security"].append({})
             if method in ("get", "delete"):
                 operation["responses"].pop("415", None)
     app.openapi_schema = schema

@@ -11,6 +11,7 @@ from threading import Event
 from urllib.parse import quote
 
 from labelkin.closing import Closing
+from labelkin.evaluate.stored import EVALUATION_NAME
 from labelkin.exceptions import (
     CollectionNotFoundError,
     ConfigError,
@@ -23,6 +24,7 @@ from labelkin.scoring.methods import METHODS
 from labelkin.scoring.settings import Settings
 from labelkin.serve.problems import ProblemError
 from labelkin.store.config import CONFIG_NAME, read_config
+from labelkin.store.folder import file_signature
 from labelkin.store.models import DESCRIPTION
 from labelkin.store.snapshot import Snapshot
 from labelkin.vocab.concept import ALL_LANGUAGES
@@ -31,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 # Between the name of a collection and that of a method in a project's id.
 METHOD_MARK = ":"
-_MOST_MEMOS = 4
+_MOST_MEMOS = 8
 _NOT_IN_URLS = "/\\?#%"
 
 
@@ -51,7 +53,8 @@ class ServedCollection(Closing):
         self.indexer = indexer
         self._representations = representations
         self._failures: dict[str, _Failure] = {}
-        self._facts = Memo(_MOST_MEMOS)
+        #: What was computed for a state of the collection and its models.
+        self.facts = Memo(_MOST_MEMOS)
 
     def close(self) -> None:
         """Close the collection."""
@@ -104,7 +107,7 @@ class ServedCollection(Closing):
         """How many concepts have a name in each language, the most frequent first."""
         snapshot = self.snapshot
         key = ("languages", snapshot.vocabulary_state.key)
-        return self._facts.get(key, lambda: dict(snapshot.names_by_language().most_common()))
+        return self.facts.get(key, lambda: dict(snapshot.names_by_language().most_common()))
 
     def heading_language(self) -> str:
         """The language in which names are shown: labelkin.toml's, else English, else any."""
@@ -158,7 +161,7 @@ class ServedCollection(Closing):
         snapshot = self.snapshot
         # Counting takes long in a large collection, and the most frequent language hardly changes.
         key = ("language", snapshot.generation().next_row.bit_length())
-        counts = self._facts.get(key, snapshot.language_counts)
+        counts = self.facts.get(key, snapshot.language_counts)
         return counts.most_common(1)[0][0] if counts else self.heading_language()
 
     def problems(self) -> dict[str, str]:
@@ -189,6 +192,12 @@ class ServedCollection(Closing):
         except LabelkinError as error:
             return str(error)
 
+    def models_state(self) -> str:
+        """Changes when a model is trained again or an evaluation is stored; reads nothing."""
+        folder = self.indexer.runtime.models.folder
+        files = [*sorted(folder.glob(f"*/{DESCRIPTION}")), folder.parent / EVALUATION_NAME]
+        return repr([(file.parent.name, file_signature(file)) for file in files])
+
     def settings(self, method: str | None = None) -> Settings:
         """The settings of labelkin.toml."""
         return Settings.from_config(self.indexer.config, method)
@@ -197,7 +206,7 @@ class ServedCollection(Closing):
         """When documents or models have changed last."""
         snapshot = self.snapshot
         key = ("modified", snapshot.generation())
-        times = [self._facts.get(key, lambda: (snapshot.modified(),))[0]]
+        times = [self.facts.get(key, lambda: (snapshot.modified(),))[0]]
         folder = self.indexer.runtime.models.folder
         for description in folder.glob(f"*/{DESCRIPTION}"):
             try:

@@ -38,6 +38,7 @@ class Gate(Closing):
         self.timeout_seconds = timeout_seconds
         self._threads = ThreadPoolExecutor(concurrency, thread_name_prefix="labelkin-request")
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="labelkin-writer")
+        self._apart = ThreadPoolExecutor(1, thread_name_prefix="labelkin-apart")
         self._pending = 0
         self._lock = Lock()
         self._together: dict[Hashable, list[tuple[Any, Future[Any]]]] = {}
@@ -78,6 +79,12 @@ class Gate(Closing):
 
         return await self._in_time(submit, _READ_ADVICE)
 
+    async def run_apart(self, work: Callable[[], Result]) -> Result:
+        """As `run`, for work that takes seconds: on one thread that no other request needs."""
+        return await self._in_time(
+            lambda: self._apart.submit(copy_context().run, work), "try again in a moment"
+        )
+
     async def patient(self, work: Callable[[], Result], *, writes: bool = False) -> Result:
         """As `run`, without limits: for the parts of a stream, which wait for their turn."""
         threads = self._writer if writes else self._threads
@@ -85,8 +92,8 @@ class Gate(Closing):
 
     def close(self) -> None:
         """Wait for what is running and drop what is waiting."""
-        self._threads.shutdown(wait=True, cancel_futures=True)
-        self._writer.shutdown(wait=True, cancel_futures=True)
+        for threads in (self._threads, self._writer, self._apart):
+            threads.shutdown(wait=True, cancel_futures=True)
 
     async def _in_time(self, submit: Callable[[], Future[Result]], advice: str) -> Result:
         if self._pending >= self.concurrency + self.queue:

@@ -25,6 +25,8 @@ access_logger = logging.getLogger("labelkin.access")
 
 # Routes whose bodies are streams: their lines are limited, not the whole.
 _STREAMS = re.compile(r"/api/v1/collections/[^/]+/(annotate|documents)/*")
+# A route whose body is a file, which goes to disk, whatever its type.
+_UPLOADS = re.compile(r"/api/v1/collections/[^/]+/worklists/*")
 _LEADING_SLASHES = re.compile(r"^/{2,}")
 _REQUEST_ID = re.compile(r"[\w.:-]{1,64}")
 _UNMATCHED = "unmatched"
@@ -97,7 +99,9 @@ class _Exchange:
         length = headers.get(b"content-length", b"")
         self._length = int(length) if length.isdigit() else 0
         is_stream = scope["method"] == "POST" and _STREAMS.fullmatch(scope["path"]) is not None
-        self._most = None if is_stream and not _is_json(headers) else service.settings.max_body
+        is_upload = scope["method"] == "POST" and _UPLOADS.fullmatch(scope["path"]) is not None
+        is_unlimited = is_upload or (is_stream and not _is_json(headers))
+        self._most = None if is_unlimited else service.settings.max_body
         scope.setdefault("state", {})["request_id"] = self._id
 
     async def run(self, app: ASGIApp) -> None:

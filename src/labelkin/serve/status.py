@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from fastapi import APIRouter, Response
 
@@ -96,19 +97,7 @@ async def show_collection(service: ServiceOf, served: CollectionOf) -> Response:
         return CollectionDetails(
             **_collection(service, served).model_dump(),
             representation=config.representation.name,
-            models=[
-                {
-                    "name": state.name,
-                    "usable": state.is_usable,
-                    "problem": service.catalogue.without_paths(state.problem),
-                    "documents": state.documents,
-                    "added": state.added,
-                    "removed": state.removed,
-                    "unknown_headings": state.unknown_headings,
-                    "outdated": state.is_outdated,
-                }
-                for state in model_states(served.snapshot)
-            ],
+            models=models_of(service, served),
             settings=config.model_dump(
                 mode="json",
                 include={"suggest", "neighbours", "label_ae", "mix", "lexical", "rerank"},
@@ -116,6 +105,23 @@ async def show_collection(service: ServiceOf, served: CollectionOf) -> Response:
         )
 
     return answered(await service.run(work))
+
+
+def models_of(service: Service, served: ServedCollection) -> list[dict[str, Any]]:
+    """The models of a collection, whether they can be used, and what has changed since."""
+    return [
+        {
+            "name": state.name,
+            "usable": state.is_usable,
+            "problem": service.catalogue.without_paths(state.problem),
+            "documents": state.documents,
+            "added": state.added,
+            "removed": state.removed,
+            "unknown_headings": state.unknown_headings,
+            "outdated": state.is_outdated,
+        }
+        for state in model_states(served.snapshot)
+    ]
 
 
 def _collection(service: Service, served: ServedCollection) -> CollectionMessage:

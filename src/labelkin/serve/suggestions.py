@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Query, Request, Response
 
 from labelkin.corpus.document import Document
 from labelkin.evaluate import DEFAULT_MEASURES, evaluate, parse_measure
 from labelkin.evaluate.gold import unknown_labels
+from labelkin.evaluate.stored import EvaluationSummary
 from labelkin.exceptions import ConfigError, ModelMismatchError
 from labelkin.messages import (
     Asked,
@@ -168,11 +169,21 @@ async def neighbours(
     return answered(await service.run(work))
 
 
-@router.post("/evaluate", response_model=EvaluationReport, responses=_PROBLEMS)
+@router.post(
+    "/evaluate", response_model=EvaluationReport, responses=_PROBLEMS | problems(401, 403, 507)
+)
 async def evaluate_methods(
-    service: ServiceOf, served: CollectionOf, asked: EvaluateRequest
+    request: Request,
+    service: ServiceOf,
+    served: CollectionOf,
+    asked: EvaluateRequest,
+    save: Annotated[
+        bool, Query(description="Store the values for the dashboard; needs the token.")
+    ] = False,
 ) -> Response:
     """Measure methods on documents that have headings."""
+    if save:
+        service.access.check(request.headers)
     records = Records()
     documents = records.documents(
         (f"document {number}", record.model_dump(exclude_unset=True))
@@ -191,6 +202,12 @@ async def evaluate_methods(
         methods = asked.methods or [indexer.config.suggest.method]
         settings = [settings_of(served, None, one) for one in dict.fromkeys(methods)]
         evaluations = indexer.compare(labelled, settings, representation=asked.representation)
+        values = {
+            one.method: evaluate(evaluation, measures)
+            for one, evaluation in zip(settings, evaluations, strict=True)
+        }
+        if save:
+            indexer.save_evaluation(EvaluationSummary.now(len(labelled), values))
         return EvaluationReport(
             documents=len(labelled),
             without_labels=len(documents) - len(labelled),
@@ -198,13 +215,13 @@ async def evaluate_methods(
             unresolved=dict(unknown_labels(labelled, served.snapshot.vocabulary)),
             reports=[
                 MethodReport(
-                    method=one.method,
+                    method=method,
                     measures={
                         name: None if math.isnan(value) else float(value)
-                        for name, value in evaluate(evaluation, measures).items()
+                        for name, value in of_method.items()
                     },
                 )
-                for one, evaluation in zip(settings, evaluations, strict=True)
+                for method, of_method in values.items()
             ],
         )
 

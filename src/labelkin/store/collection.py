@@ -6,8 +6,9 @@
       documents.sqlite    documents, vocabulary, change log: the source of truth
       labels/             label sets by row, memory-mapped
       indexes/ models/    built indexes and trained models
+      desk.sqlite         work lists and verdicts, see `labelkin.desk`
 
-Everything but the database and the settings can be rebuilt from them.
+Everything but the databases and the settings can be rebuilt from them.
 """
 
 from __future__ import annotations

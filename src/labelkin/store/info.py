@@ -18,7 +18,8 @@ class CollectionInfo:
     """Counts over the documents of one generation.
 
     `models` are those that can be used; `model_states` tells more, and of the others
-    what is wrong. Both are filled in by `Indexer.info`, which knows the models.
+    what is wrong. Both are filled in by `Indexer.info`, which knows the models, and so
+    are the numbers of work lists and of indexers' decisions.
     """
 
     name: str
@@ -41,6 +42,9 @@ class CollectionInfo:
     read_only: bool
     indexes: list[str] = field(default_factory=list)
     model_states: list[dict[str, Any]] = field(default_factory=list)
+    worklists: int = 0
+    decisions: int = 0
+    desk_problem: str = ""
 
 
 def collection_info(collection: Collection) -> CollectionInfo:

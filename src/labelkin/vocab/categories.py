@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 
 from labelkin.vocab.mesh import CATEGORY_NAMES, DESCRIPTOR_ID, TREE_NUMBER
 from labelkin.vocab.vocabulary import Vocabulary
@@ -25,10 +27,49 @@ class Category:
 
 def categories(vocabulary: Vocabulary, language: str = "en") -> list[Category]:
     """Group by the first letter of tree numbers if all notations are such, else by top concept."""
-    placed = [concept for concept in vocabulary if concept.notations]
-    if placed and all(TREE_NUMBER.fullmatch(place) for c in placed for place in c.notations):
+    if _has_tree_numbers(vocabulary):
         return _by_tree_number(vocabulary, language)
     return _by_top_concept(vocabulary, language)
+
+
+def top_branch(vocabulary: Vocabulary) -> Callable[[str], str]:
+    """A function from the ids of concepts to the codes of the branches they are in.
+
+    A code is the first letter of a tree number, if all notations are such, or the
+    id of a top concept; below a single top concept, that of a concept directly
+    below it. A concept with several places is where the first of them is, and
+    one without a place has the code "".
+    """
+    if _has_tree_numbers(vocabulary):
+        return lambda identifier: (vocabulary.concept(identifier).notations or ("",))[0][:1]
+    depth = 1 if len(vocabulary.top()) == 1 else 0
+
+    @cache
+    def top(identifier: str) -> str:
+        path = vocabulary.paths(identifier, limit=1)[0]
+        return path[min(depth, len(path) - 1)].id
+
+    return top
+
+
+def branch_names(
+    vocabulary: Vocabulary, codes: Iterable[str], language: str = "en"
+) -> dict[str, str]:
+    """What branches of `top_branch` are called, by their codes."""
+    letters = {}
+    if _has_tree_numbers(vocabulary):
+        letters = {one.code: one.name for one in _by_tree_number(vocabulary, language)}
+    return {
+        code: letters.get(code) or code if letters else vocabulary.concept(code).name(language)
+        for code in codes
+    }
+
+
+def _has_tree_numbers(vocabulary: Vocabulary) -> bool:
+    placed = [concept for concept in vocabulary if concept.notations]
+    return bool(placed) and all(
+        TREE_NUMBER.fullmatch(place) for concept in placed for place in concept.notations
+    )
 
 
 def _by_tree_number(vocabulary: Vocabulary, language: str) -> list[Category]:

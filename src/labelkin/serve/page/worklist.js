@@ -1,0 +1,181 @@
+// Work lists: a file of records, gone through one by one; drafts are kept by the service.
+
+import { announce, download, fill, h, later } from "./dom.js";
+import { guarded, withToken } from "./problem.js";
+import { fromRecord, suggest } from "./record.js";
+import { changed, draft, openRecord, state } from "./state.js";
+import { number, t } from "./texts.js";
+
+const STATUSES = ["pending", "draft", "done", "skipped"];
+const PAGE = 50;
+
+let lists = null;
+let items = null;
+let offset = 0;
+
+/** Look up the lists; the view shows them. */
+export async function loadWorklists() {
+  await withToken(async () => {
+    lists = (await state.collection.worklists()).worklists;
+    if (state.item) await loadItems(state.item.list.id);
+  });
+  changed("worklist");
+}
+
+async function loadItems(id) {
+  items = await state.collection.items(id, { offset, limit: PAGE });
+}
+
+export function renderWorklist(root) {
+  fill(root,
+    h("h2", {}, t("worklist")),
+    h("p", {}, h("label", { class: "file" }, t("upload"), h("input", {
+      type: "file", class: "visually-hidden", id: "worklist-file",
+      onchange: (event) => event.target.files[0] && upload(event.target.files[0]),
+    })), " ", h("span", { class: "facts" }, t("uploadHint"))),
+    !lists ? h("p", { class: "loading" }, t("loading"))
+      : !lists.length ? h("p", { class: "hint" }, t("noWorklists"))
+        : h("ul", { class: "worklists" }, lists.map(listEntry)),
+    state.item && items && itemTable(),
+    h("p", {}, h("button", { type: "button", onclick: exportVerdicts }, t("verdictsExport"))));
+}
+
+function listEntry(list) {
+  return h("li", {},
+    h("strong", {}, list.name), " ",
+    h("span", { class: "facts" }, `${number(list.total)} ${t("records")}; `,
+      STATUSES.map((status) => `${t(status)} ${number(list[status])}`).join(", ")),
+    h("progress", { max: list.total || 1, value: list.done + list.skipped, "aria-label": list.name }),
+    h("span", { class: "buttons" },
+      h("button", { type: "button", class: "primary", data: { focus: `go-${list.id}` }, onclick: () => goOn(list) }, t("continue")),
+      ["jsonl", "csv"].map((format) => h("button", {
+        type: "button", onclick: () => exportList(list, format),
+      }, `${t("exportAll")} (${format})`)),
+      h("button", { type: "button", class: "quiet", onclick: () => removeList(list) }, t("delete"))));
+}
+
+async function upload(file) {
+  await withToken(async () => {
+    const list = await state.collection.newWorklist(file);
+    announce(`${list.name}: ${number(list.total)}`);
+    await loadWorklists();
+    await goOn(list);
+  });
+}
+
+async function goOn(list) {
+  offset = 0;
+  await openItem(list, Math.min(Math.max(list.position ?? 1, 1), list.total));
+}
+
+/** Open one record of a work list, with its draft. */
+export async function openItem(list, place) {
+  if (place < 1 || place > list.total) return;
+  await withToken(async () => {
+    await flushDraft();
+    const item = await state.collection.item(list.id, place);
+    const record = fromRecord(item.record);
+    const kept = item.draft;
+    openRecord({ ...record, ...(kept ? { title: kept.title, text: kept.text } : {}) }, kept?.chosen || labelsOf(item), kept?.decisions || []);
+    state.item = { list, place, status: item.status };
+    location.hash = `#/worklist/${encodeURIComponent(list.id)}/${place}`;
+    changed("record", "suggestions", "headings", "view");
+    await suggest();
+  });
+}
+
+function labelsOf(item) {
+  return (item.labels || item.record.labels || []).map((one) =>
+    typeof one === "string" ? { id: one, name: one } : { id: one.id, name: one.name || one.id, major: Boolean(one.major) });
+}
+
+/** The list and place in the address, after a reload. */
+export async function resumeItem(id, place) {
+  await withToken(async () => {
+    const list = await state.collection.worklist(id);
+    await openItem(list, place);
+  });
+}
+
+const saveDraft = later(600, () => { flushDraft(); });
+let isDirty = false;
+
+/** Keep what was decided so far, soon. */
+export function touchDraft() {
+  if (!state.item || state.item.status === "done") return;
+  isDirty = true;
+  saveDraft();
+}
+
+async function flushDraft() {
+  if (!isDirty || !state.item) return;
+  isDirty = false;
+  const { list, place } = state.item;
+  const { item } = state;
+  const isKept = await guarded(() => state.collection.saveItem(list.id, place, { status: "draft", draft: draft() }));
+  if (isKept) item.status = "draft";
+  changed("item");
+}
+
+/** Leave the record at hand as done or skipped. */
+export async function finishItem(status) {
+  const { list, place } = state.item;
+  isDirty = false;
+  const labels = state.chosen.map(({ id, name, major }) => ({ id, name, major }));
+  await state.collection.saveItem(list.id, place, { status, draft: draft(), labels });
+  state.item.status = status;
+  changed("item");
+}
+
+export function renderItemBar(root) {
+  if (!state.item) return fill(root);
+  const { list, place, status } = state.item;
+  const go = (by) => openItem(list, place + by);
+  const leave = (how) => withToken(async () => {
+    await finishItem(how);
+    announce(t(how));
+    await go(1);
+  });
+  return fill(root, h("nav", { class: "item-bar", "aria-label": t("worklist") },
+    h("strong", {}, list.name), " ",
+    h("span", { id: "item-place" }, t("itemOf", { place: number(place), total: number(list.total) })), " ",
+    h("span", { class: `status ${status}` }, t(status)),
+    h("span", { class: "buttons" },
+      h("button", { type: "button", data: { focus: "previous" }, disabled: place === 1, onclick: () => go(-1) }, t("previous"), " ", h("kbd", { "aria-hidden": "true" }, "p")),
+      h("button", { type: "button", data: { focus: "next" }, disabled: place >= list.total, onclick: () => go(1) }, t("next"), " ", h("kbd", { "aria-hidden": "true" }, "n")),
+      h("button", { type: "button", data: { focus: "skip" }, onclick: () => leave("skipped") }, t("skipItem")),
+      h("button", { type: "button", data: { focus: "done" }, class: "primary", onclick: () => leave("done") }, t("doneItem")))));
+}
+
+function itemTable() {
+  return h("div", { class: "scroll" }, h("table", {},
+    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "#"), h("th", { scope: "col" }, t("title")), h("th", { scope: "col" }, t("status")))),
+    h("tbody", {}, items.items.map((one) => h("tr", {},
+      h("td", {}, number(one.place)),
+      h("td", {}, h("button", { type: "button", class: "quiet", onclick: () => openItem(state.item.list, one.place) }, one.title || one.id)),
+      h("td", { class: `status ${one.status}` }, t(one.status)))))),
+  h("p", {}, offset > 0 && h("button", { type: "button", onclick: () => turn(-PAGE) }, t("previous")), " ",
+    offset + PAGE < items.total && h("button", { type: "button", onclick: () => turn(PAGE) }, t("next"))));
+}
+
+async function turn(by) {
+  offset += by;
+  await guarded(() => loadItems(state.item.list.id));
+  changed("worklist");
+}
+
+const exportList = (list, format) => withToken(async () => {
+  const text = await state.collection.export(`worklists/${encodeURIComponent(list.id)}/export`, { format });
+  download(`${list.name}.${format}`, text, "text/plain");
+});
+
+const exportVerdicts = () => withToken(async () => {
+  download("verdicts.jsonl", await state.collection.export("verdicts/export", { format: "jsonl" }), "text/plain");
+});
+
+async function removeList(list) {
+  if (!confirm(t("confirmDelete"))) return;
+  await withToken(() => state.collection.removeWorklist(list.id));
+  if (state.item?.list.id === list.id) state.item = null;
+  await loadWorklists();
+}
