@@ -26,10 +26,13 @@ export function renderEvidence(id) {
   if (!found) return h("div", { class: "evidence" }, h("p", { class: "loading" }, t("loading")));
   if (found.unranked) return h("div", { class: "evidence" }, h("p", {}, t("unranked")));
   const { evidence } = found;
+  // A part of a longer name tells less than the name itself.
+  const whole = evidence.named.filter((one) => !one.nested);
+  const named = whole.length ? whole : evidence.named;
   return h(
     "div",
     { class: "evidence" },
-    evidence.named.length > 0 && h("section", {}, h("h3", {}, t("namedAs")), h("ul", {}, evidence.named.map(naming))),
+    named.length > 0 && h("section", {}, h("h3", {}, t("namedAs")), h("ul", {}, named.map(naming))),
     evidence.inferred_from.length > 0 && h("p", {}, `${t("inferredFrom")}: ${evidence.inferred_from.map((one) => one.name).join(", ")}`),
     evidence.neighbours > 0 && h("section", {},
       h("h3", {}, evidence.votes ? t("carriers", evidence) : t("carriersNone", evidence)),
