@@ -18,7 +18,7 @@ def test_corrections_count_at_the_next_request_of_anyone(start: Start) -> None:
     """Each round writes on one connection and asks on another, while another asks all the time."""
     service = start()
     stop = Event()
-    rounds = 60
+    rounds = 20
 
     def load() -> int:
         asked = 0

@@ -22,7 +22,7 @@ from labelkin.layout import is_collection
 from labelkin.memo import Memo
 from labelkin.scoring.methods import METHODS
 from labelkin.scoring.settings import Settings
-from labelkin.serve.problems import ProblemError
+from labelkin.serve.problems import ProblemError, busy
 from labelkin.store.config import CONFIG_NAME, read_config
 from labelkin.store.folder import file_signature
 from labelkin.store.models import DESCRIPTION
@@ -68,14 +68,18 @@ class ServedCollection(Closing):
     def settled(self) -> int:
         """The latest generation, once requests see it; for the thread that has written."""
         generation = self.indexer.collection.generation().number
-        self.require(generation)
+        self.indexer.require(generation)
         self.indexer.snapshot()
         return generation
 
     def require(self, generation: int | None) -> None:
         """Let the calling thread see this generation or a later one; a 422 if there is none."""
-        if generation is not None:
-            self.indexer.require(generation)
+        if generation is None:
+            return
+        self.indexer.require(generation)
+        if self.snapshot.generation().number < generation:
+            # Another process builds the index; requests without this wish get the state before.
+            raise busy(f"{self.name} does not show generation {generation} yet; try again")
 
     def warm_up(self) -> None:
         """Load everything that requests with any of the methods need.

@@ -27,6 +27,8 @@ access_logger = logging.getLogger("labelkin.access")
 _STREAMS = re.compile(r"/api/v1/collections/[^/]+/(annotate|documents)/*")
 # A route whose body is a file, which goes to disk, whatever its type.
 _UPLOADS = re.compile(r"/api/v1/collections/[^/]+/worklists/*")
+# Those who watch the service must not be kept out by those who use it.
+_ALWAYS = ("/api/v1/health", "/api/v1/ready", "/api/v1/metrics", "/metrics")
 _LEADING_SLASHES = re.compile(r"^/{2,}")
 _REQUEST_ID = re.compile(r"[\w.:-]{1,64}")
 _UNMATCHED = "unmatched"
@@ -56,7 +58,7 @@ class Limits:
         self._service.metrics.active.inc()
         try:
             most = self._service.settings.client_requests
-            if most and self._clients[client] > most:
+            if most and self._clients[client] > most and scope["path"] not in _ALWAYS:
                 await exchange.refuse(
                     ProblemError(
                         429,

@@ -232,6 +232,7 @@ def set_up_logging(settings: ServiceSettings) -> None:
         root.addHandler(handler)
     logging.getLogger("labelkin.serve").setLevel(logging.INFO)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    logging.getLogger("uvicorn.error").addFilter(_is_news)
     access = logging.getLogger("labelkin.access")
     access.propagate = False
     access.setLevel(logging.INFO)
@@ -239,3 +240,8 @@ def set_up_logging(settings: ServiceSettings) -> None:
         handler = logging.StreamHandler(sys.stdout)
         handler.setFormatter(logging.Formatter("%(message)s"))
         access.addHandler(handler)
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Leave out what uvicorn says of a stream that was broken off on purpose."""
+    return "returned without completing response" not in record.getMessage()
