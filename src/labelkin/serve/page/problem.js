@@ -14,9 +14,10 @@ export function showProblem(text) {
 
 /** Do some work; an error is shown. True if there was none. */
 export async function guarded(work) {
+  // Before the work: what a part of it shows must stay.
+  showProblem("");
   try {
     await work();
-    showProblem("");
     return true;
   } catch (error) {
     if (!("status" in error) && !(error instanceof Error)) throw error;
@@ -39,6 +40,13 @@ export async function withToken(work) {
 
 /** Ask for the token; false if nothing was given. */
 export function askToken() {
+  asking ??= tokenGiven().finally(() => { asking = null; });
+  return asking;
+}
+
+let asking = null;
+
+function tokenGiven() {
   return new Promise((resolve) => {
     const input = h("input", { type: "password", id: "token-value", value: token.get(), autocomplete: "off" });
     const dialog = h(
