@@ -103,6 +103,9 @@ export class Collection {
   saveItem(id, place, given) {
     return json("PUT", `${this.path}/worklists/${part(id)}/items/${place}`, { json: given, write: true });
   }
+  moveTo(id, place) {
+    return json("PUT", `${this.path}/worklists/${part(id)}/position`, { json: { position: place }, write: true });
+  }
   async export(path, params) {
     return (await send("GET", `${this.path}/${path}`, { params, write: true })).text();
   }

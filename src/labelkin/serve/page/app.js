@@ -8,13 +8,15 @@ import { renderHeadings } from "./headings.js";
 import { listen, showKeys } from "./keys.js";
 import { askToken, guarded } from "./problem.js";
 import { acceptDrops, openStored, renderRecord, suggest } from "./record.js";
-import { changed, emptyRecord, onChange, openRecord, state } from "./state.js";
+import { canUndo, changed, emptyRecord, onChange, openRecord, state } from "./state.js";
 import { renderSuggestions } from "./suggestions.js";
 import { initialLanguage, setLanguage, t } from "./texts.js";
 import { renderSearch } from "./vocabulary.js";
-import { loadWorklists, renderItemBar, renderWorklist, resumeItem, touchDraft } from "./worklist.js";
+import { flushDraft, hasPending, loadWorklists, renderItemBar, renderWorklist, resumeItem, touchDraft } from "./worklist.js";
 
 const VIEWS = ["record", "worklist", "compare", "dashboard"];
+// The collection of this tab, for a reload.
+const CHOSEN = "labelkin-collection";
 let view = "record";
 const parts = {};
 
@@ -47,7 +49,7 @@ function draw(changedParts = new Set()) {
   if (any("suggestions", "decisions")) renderSuggestions(parts.suggestions);
   if (any("headings", "decisions")) renderHeadings(parts.headings);
   if (any("record", "item", "headings")) renderItemBar(parts.item);
-  if (changedParts.has("decisions") || changedParts.has("headings")) touchDraft();
+  if (["decisions", "headings", "typed"].some((part) => changedParts.has(part))) touchDraft();
   if (view === "worklist" && any("worklist")) renderWorklist(parts.worklist);
   if (view === "compare" && any("compare", "headings")) renderComparison(parts.compare);
   if (view === "dashboard" && any("dashboard")) renderDashboard(parts.dashboard);
@@ -67,8 +69,11 @@ function layOut() {
 }
 
 async function chooseCollection(name) {
-  state.collection = new Collection(name);
-  state.details = await state.collection.details();
+  const next = new Collection(name);
+  const details = await next.details();
+  state.collection = next;
+  state.details = details;
+  sessionStorage.setItem(CHOSEN, name);
   state.method = "";
   const select = document.getElementById("method");
   fill(select, h("option", { value: "" }, t("usualMethod", { name: state.details.method })),
@@ -113,16 +118,30 @@ async function start() {
     const select = document.getElementById("collection");
     fill(select, state.collections.map((one) => h("option", { value: one.name }, one.name)));
     select.addEventListener("change", () => guarded(async () => {
-      await chooseCollection(select.value);
+      try {
+        await chooseCollection(select.value);
+      } finally {
+        select.value = state.collection.name;
+      }
       state.item = null;
       openRecord(emptyRecord());
+      window.history.replaceState(null, "", "#/record");
       show("record");
     }));
-    await chooseCollection(state.collections[0].name);
+    const names = state.collections.map((one) => one.name);
+    const before = sessionStorage.getItem(CHOSEN);
+    select.value = names.includes(before) ? before : names[0];
+    await chooseCollection(select.value);
     changed("record", "headings");
     await followAddress();
   });
   window.addEventListener("hashchange", followAddress);
+  window.addEventListener("beforeunload", (event) => {
+    const isUnsaved = !state.item && state.details?.writable && canUndo() && !state.saved;
+    if (hasPending()) flushDraft().catch(() => {});
+    else if (!isUnsaved) return;
+    event.preventDefault();
+  });
 }
 
 start();

@@ -13,10 +13,12 @@ export async function toggleEvidence(id) {
   state.open = state.open === id ? null : id;
   changed("decisions", "record");
   if (state.open !== id || state.evidence.has(id)) return;
+  // Those of this record, also when another one is open before the answer comes.
+  const { evidence } = state;
   await guarded(async () => {
     const asked = { carriers: CARRIERS, ...(state.method ? { method: state.method } : {}) };
     const answer = await state.collection.explain(asDocument(), [id], asked);
-    state.evidence.set(id, answer.headings[0] || { unranked: true });
+    evidence.set(id, answer.headings[0] || { unranked: true });
   });
   changed("decisions", "record");
 }
