@@ -352,6 +352,13 @@ def test_a_record_that_was_only_looked_at_stays_pending(served: Running, open_pa
     page.wait_for_timeout(1000)
     found = served.http.get(path).json()
     assert (found["pending"], found["draft"], found["position"]) == (3, 0, 2)
+    page.click("[data-focus=tab-worklist]")
+    page.wait_for_selector(".worklist tbody tr")
+    page.click("[data-focus=tab-record]")
+    until(page, lambda: page.url.endswith("/2"))
+    page.reload()
+    page.wait_for_selector(".suggestion")
+    assert page.inner_text("#item-place") == "2 of 3"
 
 
 def test_a_decision_while_the_next_record_is_loaded(served: Running, open_page: Open) -> None:
@@ -429,9 +436,7 @@ def test_a_problem_with_the_suggestions_of_a_stored_record(
 ) -> None:
     served.http.put(f"{API}/documents/mine", json={"title": TITLE, "labels": []})
     page = open_page(served)
-    page.route(
-        "**/suggest", lambda route: route.fulfill(status=408, body='{"detail": "too slow"}')
-    )
+    page.route("**/suggest", lambda route: route.fulfill(status=408, body='{"detail": "too slow"}'))
     page.fill("#open-id", "mine")
     page.click("#open")
     page.wait_for_selector("#problem:not([hidden])")
@@ -472,3 +477,28 @@ def test_the_second_collection_after_a_reload(
         page.reload()
         until(page, lambda: page.query_selector("#collection option") is not None)
         until(page, lambda: page.input_value("#collection") == "two")
+
+
+def test_a_service_that_comes_later(served: Running, open_page: Open) -> None:
+    page = open_page(served)
+    page.route("**/api/**", lambda route: route.fulfill(status=408, body='{"detail": "not yet"}'))
+    page.reload()
+    page.wait_for_selector("#problem:not([hidden])")
+    page.unroute("**/api/**")
+    page.wait_for_selector("#collection option", state="attached")
+    page.wait_for_selector("#problem", state="hidden")
+    ask(page)
+
+
+def test_a_token_that_no_header_can_hold(served: Running, open_page: Open) -> None:
+    page = open_page(served, "#/worklist")
+    page.wait_for_selector("#token-value")
+    page.fill("#token-value", "tök€n")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#problem:not([hidden])")
+    assert "token" in page.inner_text("#problem")
+    assert page.query_selector(".worklist .loading") is None
+    page.goto(f"{served.url}/#/%")
+    page.goto(f"{served.url}/#/worklist")
+    give_token(page)
+    page.wait_for_selector("#problem", state="hidden")

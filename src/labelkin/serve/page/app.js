@@ -12,11 +12,13 @@ import { canUndo, changed, emptyRecord, onChange, openRecord, state } from "./st
 import { renderSuggestions } from "./suggestions.js";
 import { initialLanguage, setLanguage, t } from "./texts.js";
 import { renderSearch } from "./vocabulary.js";
-import { flushDraft, hasPending, loadWorklists, renderItemBar, renderWorklist, resumeItem, touchDraft } from "./worklist.js";
+import { addressOf, flushDraft, hasPending, loadWorklists, renderItemBar, renderWorklist, resumeItem, touchDraft } from "./worklist.js";
 
 const VIEWS = ["record", "worklist", "compare", "dashboard"];
 // The collection of this tab, for a reload.
 const CHOSEN = "labelkin-collection";
+// Milliseconds until a service that does not answer is asked again.
+const AGAIN = 3000;
 let view = "record";
 const parts = {};
 
@@ -88,7 +90,11 @@ function translate(language) {
 }
 
 async function followAddress() {
-  const [, next, first, second] = location.hash.split("/").map(decodeURIComponent);
+  let parts = [];
+  try {
+    parts = location.hash.split("/").map(decodeURIComponent);
+  } catch { /* no address of this page */ }
+  const [, next, first, second] = parts;
   if (next === "worklist" && first) {
     const isOpen = state.item?.list.id === first && state.item.place === Number(second);
     if (!isOpen) await resumeItem(first, Number(second));
@@ -96,7 +102,20 @@ async function followAddress() {
   } else if (next === "record" && first) {
     show("record");
     if (state.record.id !== first) await openStored(first);
-  } else show(next || "record");
+  } else {
+    // A reload is to find the record of the work list again.
+    if (next === "record" && state.item) window.history.replaceState(null, "", addressOf(state.item));
+    show(next || "record");
+  }
+}
+
+async function loadCollections(select) {
+  state.collections = await collections();
+  fill(select, state.collections.map((one) => h("option", { value: one.name }, one.name)));
+  const names = state.collections.map((one) => one.name);
+  const before = sessionStorage.getItem(CHOSEN);
+  select.value = names.includes(before) ? before : names[0];
+  await chooseCollection(select.value);
 }
 
 async function start() {
@@ -113,28 +132,23 @@ async function start() {
   });
   listen();
   onChange(draw);
-  await guarded(async () => {
-    state.collections = await collections();
-    const select = document.getElementById("collection");
-    fill(select, state.collections.map((one) => h("option", { value: one.name }, one.name)));
-    select.addEventListener("change", () => guarded(async () => {
-      try {
-        await chooseCollection(select.value);
-      } finally {
-        select.value = state.collection.name;
-      }
-      state.item = null;
-      openRecord(emptyRecord());
-      window.history.replaceState(null, "", "#/record");
-      show("record");
-    }));
-    const names = state.collections.map((one) => one.name);
-    const before = sessionStorage.getItem(CHOSEN);
-    select.value = names.includes(before) ? before : names[0];
-    await chooseCollection(select.value);
-    changed("record", "headings");
-    await followAddress();
-  });
+  const select = document.getElementById("collection");
+  while (!(await guarded(() => loadCollections(select)))) {
+    await new Promise((resolve) => { setTimeout(resolve, AGAIN); });
+  }
+  select.addEventListener("change", () => guarded(async () => {
+    try {
+      await chooseCollection(select.value);
+    } finally {
+      select.value = state.collection.name;
+    }
+    state.item = null;
+    openRecord(emptyRecord());
+    window.history.replaceState(null, "", "#/record");
+    show("record");
+  }));
+  changed("record", "headings");
+  await followAddress();
   window.addEventListener("hashchange", followAddress);
   window.addEventListener("beforeunload", (event) => {
     const isUnsaved = !state.item && state.details?.writable && canUndo() && !state.saved;

@@ -15,11 +15,12 @@ export async function toggleEvidence(id) {
   if (state.open !== id || state.evidence.has(id)) return;
   // Those of this record, also when another one is open before the answer comes.
   const { evidence } = state;
-  await guarded(async () => {
+  const isThere = await guarded(async () => {
     const asked = { carriers: CARRIERS, ...(state.method ? { method: state.method } : {}) };
     const answer = await state.collection.explain(asDocument(), [id], asked);
     evidence.set(id, answer.headings[0] || { unranked: true });
   });
+  if (!isThere && state.open === id) state.open = null;
   changed("decisions", "record");
 }
 

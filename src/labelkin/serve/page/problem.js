@@ -2,6 +2,7 @@
 
 import { token } from "./api.js";
 import { announce, fill, h } from "./dom.js";
+import { state } from "./state.js";
 import { t } from "./texts.js";
 
 export function showProblem(text) {
@@ -21,7 +22,8 @@ export async function guarded(work) {
     return true;
   } catch (error) {
     if (!("status" in error) && !(error instanceof Error)) throw error;
-    showProblem(error.message);
+    // Before the page knows the collections it cannot ask anything.
+    showProblem(state.collection || "status" in error ? error.message : t("unreachable"));
     return false;
   }
 }

@@ -15,13 +15,15 @@ let lists = null;
 let items = null;
 let offset = 0;
 let opening = 0;
+let isRefused = false;
 
 /** Look up the lists; the view shows them. */
 export async function loadWorklists() {
-  await withToken(async () => {
+  const isThere = await withToken(async () => {
     lists = (await state.collection.worklists()).worklists;
     if (state.item) await loadItems(state.item.list.id);
   });
+  isRefused = !isThere;
   changed("worklist");
 }
 
@@ -36,7 +38,7 @@ export function renderWorklist(root) {
       type: "file", class: "visually-hidden", id: "worklist-file",
       onchange: (event) => event.target.files[0] && upload(event.target.files[0]),
     })), " ", h("span", { class: "facts" }, t("uploadHint"))),
-    !lists ? h("p", { class: "loading" }, t("loading"))
+    !lists ? !isRefused && h("p", { class: "loading" }, t("loading"))
       : !lists.length ? h("p", { class: "hint" }, t("noWorklists"))
         : h("ul", { class: "worklists" }, lists.map(listEntry)),
     state.item && items && itemTable(),
@@ -67,7 +69,6 @@ async function upload(file) {
 }
 
 async function goOn(list) {
-  offset = 0;
   await openItem(list, Math.min(Math.max(list.position ?? 1, 1), list.total));
 }
 
@@ -84,12 +85,15 @@ export async function openItem(list, place) {
     const kept = item.draft;
     openRecord({ ...record, ...(kept ? { title: kept.title, text: kept.text } : {}) }, kept?.chosen || labelsOf(item), kept?.decisions || []);
     state.item = { list, place, status: item.status, kept: JSON.stringify(draft()) };
+    offset = place - 1 - ((place - 1) % PAGE);
     collection.moveTo(list.id, place).catch(() => { /* the next draft moves it as well */ });
-    location.hash = `#/worklist/${encodeURIComponent(list.id)}/${place}`;
+    location.hash = addressOf(state.item);
     changed("record", "suggestions", "headings", "view");
     await suggest();
   });
 }
+
+export const addressOf = ({ list, place }) => `#/worklist/${encodeURIComponent(list.id)}/${place}`;
 
 function labelsOf(item) {
   return (item.labels || item.record.labels || []).map((one) =>
