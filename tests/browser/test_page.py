@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
@@ -291,3 +292,213 @@ def test_finnish_titles(shared_data: Path, tmp_path: Path, open_page: Open) -> N
         page.fill("#search", "mets")
         page.wait_for_selector("#hits li.active")
         assert "mets" in page.inner_text("#hits li.active").lower()
+
+
+API = "/api/v1/collections/demo"
+
+
+def work_list(service: Running, count: int) -> str:
+    """The address of the first record of a new work list."""
+    records = [{"id": f"r{n}", "title": f"{TITLE} {n}", "abstract": TEXT} for n in range(count)]
+    body = "".join(json.dumps(one) + "\n" for one in records)
+    made = service.http.post(f"{API}/worklists", params={"name": "list.jsonl"}, content=body)
+    return f"{API}/worklists/{made.json()['id']}"
+
+
+def on_item(open_page: Open, service: Running, path: str) -> Any:
+    page = open_page(service, f"#/worklist/{path.rpartition('/')[2]}/1")
+    give_token(page)
+    page.wait_for_selector(".suggestion")
+    return page
+
+
+def slowly(page: Any, address: str, method: str, seconds: float = 1.0) -> None:
+    """Hold requests of a kind back for a while."""
+
+    def hold(route: Any) -> None:
+        if route.request.method == method:
+            time.sleep(seconds)
+        route.continue_()
+
+    page.route(address, hold)
+
+
+def test_going_on_while_a_record_is_saved(served: Running, open_page: Open) -> None:
+    path = work_list(served, 2)
+    page = on_item(open_page, served, path)
+    page.keyboard.press("a")
+    chosen = names(page, ".heading-name")
+    slowly(page, "**/documents/r0", "PUT")
+    page.keyboard.press("s")
+    page.keyboard.press("n")
+    until(page, lambda: page.inner_text("#item-place") == "2 of 2")
+    until(page, lambda: served.http.get(f"{path}/items/1").json()["status"] == "done")
+    stored = served.http.get(f"{API}/documents/r0").json()
+    assert [one["name"] for one in stored["labels"]] == chosen
+    decided = served.http.get(f"{API}/verdicts").json()["decisions"]
+    assert [one["document"]["id"] for one in decided] == ["r0"]
+    assert [one["verdict"] for one in decided[0]["verdicts"]] == ["accepted"]
+    page.wait_for_timeout(1000)
+    assert served.http.get(f"{path}/items/2").json()["status"] == "pending"
+    assert page.query_selector("#saved") is None
+
+
+def test_a_record_that_was_only_looked_at_stays_pending(served: Running, open_page: Open) -> None:
+    path = work_list(served, 3)
+    page = on_item(open_page, served, path)
+    page.keyboard.press("n")
+    until(page, lambda: page.inner_text("#item-place") == "2 of 3")
+    page.wait_for_selector(".suggestion")
+    page.wait_for_timeout(1000)
+    found = served.http.get(path).json()
+    assert (found["pending"], found["draft"], found["position"]) == (3, 0, 2)
+    page.click("[data-focus=tab-worklist]")
+    page.wait_for_selector(".worklist tbody tr")
+    page.click("[data-focus=tab-record]")
+    until(page, lambda: page.url.endswith("/2"))
+    page.reload()
+    page.wait_for_selector(".suggestion")
+    assert page.inner_text("#item-place") == "2 of 3"
+
+
+def test_a_decision_while_the_next_record_is_loaded(served: Running, open_page: Open) -> None:
+    path = work_list(served, 2)
+    page = on_item(open_page, served, path)
+    slowly(page, "**/items/2", "GET")
+    page.keyboard.press("n")
+    page.keyboard.press("a")
+    until(page, lambda: page.inner_text("#item-place") == "2 of 2")
+    until(page, lambda: served.http.get(f"{path}/items/1").json()["status"] == "draft")
+    assert len(served.http.get(f"{path}/items/1").json()["draft"]["chosen"]) == 1
+    page.wait_for_timeout(800)
+    assert served.http.get(f"{path}/items/2").json()["status"] == "pending"
+
+
+def test_a_draft_is_kept_when_the_service_is_back(served: Running, open_page: Open) -> None:
+    path = work_list(served, 2)
+    page = on_item(open_page, served, path)
+    page.route("**/items/1", lambda route: route.fulfill(status=408, body="{}"))
+    page.keyboard.press("a")
+    page.wait_for_selector("#problem:not([hidden])")
+    page.unroute("**/items/1")
+    until(page, lambda: served.http.get(f"{path}/items/1").json()["status"] == "draft")
+    page.wait_for_selector("#problem", state="hidden")
+
+
+def test_a_changed_text_of_a_work_list_is_kept(served: Running, open_page: Open) -> None:
+    path = work_list(served, 2)
+    page = on_item(open_page, served, path)
+    page.click("#edit")
+    page.fill("#title", "Another title")
+    page.click("[data-focus=next]")
+    until(page, lambda: page.inner_text("#item-place") == "2 of 2")
+    assert served.http.get(f"{path}/items/1").json()["draft"]["title"] == "Another title"
+
+
+def test_a_stored_record_keeps_its_parts(served: Running, open_page: Open) -> None:
+    record = {
+        "title": TITLE,
+        "abstract": TEXT,
+        "fields": {"notes": "Found in barns."},
+        "metadata": {"year": 1999},
+        "language": "en",
+        "labels": [],
+    }
+    served.http.put(f"{API}/documents/mine", json=record)
+    before = served.http.get(f"{API}/documents/mine").json()
+    page = open_page(served, "#/record/mine")
+    page.wait_for_selector(".suggestion")
+    page.click("#edit")
+    page.fill("#title", "A better title")
+    page.click("#save")
+    give_token(page)
+    page.wait_for_selector("#saved")
+    after = served.http.get(f"{API}/documents/mine").json()
+    assert after == {**before, "title": "A better title"}
+
+
+def test_a_record_with_the_id_of_another_one(served: Running, open_page: Open) -> None:
+    served.http.put(f"{API}/documents/mine", json={"title": "Precious", "labels": []})
+    page = open_page(served)
+    ask(page)
+    page.fill("#record-id", "mine")
+    questions: list[str] = []
+    page.once("dialog", lambda one: (questions.append(one.message), one.dismiss()))
+    page.click("#save")
+    until(page, lambda: questions)
+    assert "Precious" in questions[0]
+    page.wait_for_selector("#save:not([disabled])")
+    assert served.http.get(f"{API}/documents/mine").json()["title"] == "Precious"
+
+
+def test_a_problem_with_the_suggestions_of_a_stored_record(
+    served: Running, open_page: Open
+) -> None:
+    served.http.put(f"{API}/documents/mine", json={"title": TITLE, "labels": []})
+    page = open_page(served)
+    page.route("**/suggest", lambda route: route.fulfill(status=408, body='{"detail": "too slow"}'))
+    page.fill("#open-id", "mine")
+    page.click("#open")
+    page.wait_for_selector("#problem:not([hidden])")
+    page.wait_for_timeout(300)
+    assert "too slow" in page.inner_text("#problem")
+
+
+def test_keys_that_are_held_down_or_pressed_in_another_view(
+    served: Running, open_page: Open
+) -> None:
+    page = open_page(served)
+    ask(page)
+    page.locator(".suggestion .name").first.focus()
+    for _ in range(4):
+        page.keyboard.down("a")
+    page.keyboard.up("a")
+    assert len(names(page, ".heading-name")) == 1
+    page.dblclick(".suggestion:nth-child(2) .verdict.accepted")
+    assert len(names(page, ".heading-name")) == 2
+    page.click("[data-focus=tab-dashboard]")
+    page.wait_for_selector(".dashboard h2")
+    page.keyboard.press("u")
+    page.keyboard.press("s")
+    page.wait_for_timeout(200)
+    assert page.query_selector("#token-value") is None
+    page.click("[data-focus=tab-record]")
+    assert len(names(page, ".heading-name")) == 2
+
+
+def test_the_second_collection_after_a_reload(
+    trained: Path, tmp_path: Path, open_page: Open
+) -> None:
+    one, two = (shutil.copytree(trained, tmp_path / name) for name in ("one", "two"))
+    with running({"one": one, "two": two}) as service:
+        page = open_page(service)
+        page.select_option("#collection", "two")
+        until(page, lambda: page.url.endswith("#/record"))
+        page.reload()
+        until(page, lambda: page.query_selector("#collection option") is not None)
+        until(page, lambda: page.input_value("#collection") == "two")
+
+
+def test_a_service_that_comes_later(served: Running, open_page: Open) -> None:
+    page = open_page(served)
+    page.route("**/api/**", lambda route: route.fulfill(status=408, body='{"detail": "not yet"}'))
+    page.reload()
+    page.wait_for_selector("#problem:not([hidden])")
+    page.unroute("**/api/**")
+    page.wait_for_selector("#collection option", state="attached")
+    page.wait_for_selector("#problem", state="hidden")
+    ask(page)
+
+
+def test_a_token_that_no_header_can_hold(served: Running, open_page: Open) -> None:
+    page = open_page(served, "#/worklist")
+    page.wait_for_selector("#token-value")
+    page.fill("#token-value", "tök€n")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#problem:not([hidden])")
+    assert "token" in page.inner_text("#problem")
+    assert page.query_selector(".worklist .loading") is None
+    page.goto(f"{served.url}/#/%")
+    page.goto(f"{served.url}/#/worklist")
+    give_token(page)
+    page.wait_for_selector("#problem", state="hidden")

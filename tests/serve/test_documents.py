@@ -83,6 +83,12 @@ def test_ids_with_characters_that_mean_something_in_urls(
     assert writable.http.get(url(identifier)).status_code == 404
 
 
+def test_a_blank_id_is_not_replaced_by_another_one(writable: Running) -> None:
+    put = writable.http.put(url(" "), json={"title": "Zeppelins", "labels": []})
+    assert put.status_code == 422
+    assert "blank" in put.json()["detail"]
+
+
 def test_a_correction_keeps_the_text(start: Start) -> None:
     writable = start()
     before = writable.http.get(url("demo-00001")).json()

@@ -202,6 +202,8 @@ async def put_document(
     service: WriterOf, served: CollectionOf, identifier: str, record: Record
 ) -> Response:
     """Store one document under this id, in place of the one that has it."""
+    if not identifier.strip():
+        raise ProblemError(422, "the id is blank; POST a record without an id to have one made up")
     given = record.model_dump(exclude_unset=True)
     if str(given.get("id") or identifier) != identifier:
         raise ProblemError(422, f"the record's id is {given['id']!r}, not {identifier!r}")

@@ -23,7 +23,8 @@ async function send(method, path, { json, body, params, type, write = false } = 
   const headers = {};
   if (json !== undefined) headers["Content-Type"] = "application/json";
   else if (type) headers["Content-Type"] = type;
-  if (write && token.get()) headers.Authorization = `Bearer ${token.get()}`;
+  // Nothing else can be sent in a header; without one the service asks for the token.
+  if (write && /^[\x20-\x7e]+$/.test(token.get())) headers.Authorization = `Bearer ${token.get()}`;
   let answer;
   try {
     answer = await fetch(`api/v1/${path}${query ? `?${query}` : ""}`, {
@@ -52,11 +53,13 @@ export class Collection {
   constructor(name) {
     this.name = name;
     this.path = `collections/${part(name)}`;
+    // What was written here: any process of the service answers from this state or a later one.
+    this.written = undefined;
   }
 
   details() { return json("GET", this.path); }
   suggest(document, asked) {
-    return json("POST", `${this.path}/suggest`, { json: { documents: [document], ...asked } });
+    return json("POST", `${this.path}/suggest`, { json: { documents: [document], generation: this.written, ...asked } });
   }
   explain(document, headings, asked) {
     return json("POST", `${this.path}/explain`, { json: { document, headings, ...asked } });
@@ -71,15 +74,20 @@ export class Collection {
     return json("GET", `${this.path}/concepts`, { params: { query, ...params } });
   }
   tree(concept, params) { return json("GET", `${this.path}/tree`, { params: { concept, ...params } }); }
-  document(id) { return json("GET", `${this.path}/documents/${part(id)}`); }
+  document(id) { return json("GET", `${this.path}/documents/${part(id)}`, { params: { generation: this.written } }); }
   add(record) {
-    return json("POST", `${this.path}/documents`, { json: record, write: true });
+    return this.write("POST", `${this.path}/documents`, record);
   }
   replace(id, record) {
-    return json("PUT", `${this.path}/documents/${part(id)}`, { json: record, write: true });
+    return this.write("PUT", `${this.path}/documents/${part(id)}`, record);
   }
   correct(id, labels) {
-    return json("PATCH", `${this.path}/documents/${part(id)}`, { json: { labels }, write: true });
+    return this.write("PATCH", `${this.path}/documents/${part(id)}`, { labels });
+  }
+  async write(method, path, given) {
+    const report = await json(method, path, { json: given, write: true });
+    this.written = report.generation;
+    return report;
   }
   verdicts(given) { return json("POST", `${this.path}/verdicts`, { json: given, write: true }); }
   read(file) {
@@ -102,6 +110,9 @@ export class Collection {
   }
   saveItem(id, place, given) {
     return json("PUT", `${this.path}/worklists/${part(id)}/items/${place}`, { json: given, write: true });
+  }
+  moveTo(id, place) {
+    return json("PUT", `${this.path}/worklists/${part(id)}/position`, { json: { position: place }, write: true });
   }
   async export(path, params) {
     return (await send("GET", `${this.path}/${path}`, { params, write: true })).text();

@@ -8,13 +8,17 @@ import { renderHeadings } from "./headings.js";
 import { listen, showKeys } from "./keys.js";
 import { askToken, guarded } from "./problem.js";
 import { acceptDrops, openStored, renderRecord, suggest } from "./record.js";
-import { changed, emptyRecord, onChange, openRecord, state } from "./state.js";
+import { canUndo, changed, emptyRecord, onChange, openRecord, state } from "./state.js";
 import { renderSuggestions } from "./suggestions.js";
 import { initialLanguage, setLanguage, t } from "./texts.js";
 import { renderSearch } from "./vocabulary.js";
-import { loadWorklists, renderItemBar, renderWorklist, resumeItem, touchDraft } from "./worklist.js";
+import { addressOf, flushDraft, hasPending, loadWorklists, renderItemBar, renderWorklist, resumeItem, touchDraft } from "./worklist.js";
 
 const VIEWS = ["record", "worklist", "compare", "dashboard"];
+// The collection of this tab, for a reload.
+const CHOSEN = "labelkin-collection";
+// Milliseconds until a service that does not answer is asked again.
+const AGAIN = 3000;
 let view = "record";
 const parts = {};
 
@@ -47,7 +51,7 @@ function draw(changedParts = new Set()) {
   if (any("suggestions", "decisions")) renderSuggestions(parts.suggestions);
   if (any("headings", "decisions")) renderHeadings(parts.headings);
   if (any("record", "item", "headings")) renderItemBar(parts.item);
-  if (changedParts.has("decisions") || changedParts.has("headings")) touchDraft();
+  if (["decisions", "headings", "typed"].some((part) => changedParts.has(part))) touchDraft();
   if (view === "worklist" && any("worklist")) renderWorklist(parts.worklist);
   if (view === "compare" && any("compare", "headings")) renderComparison(parts.compare);
   if (view === "dashboard" && any("dashboard")) renderDashboard(parts.dashboard);
@@ -67,8 +71,11 @@ function layOut() {
 }
 
 async function chooseCollection(name) {
-  state.collection = new Collection(name);
-  state.details = await state.collection.details();
+  const next = new Collection(name);
+  const details = await next.details();
+  state.collection = next;
+  state.details = details;
+  sessionStorage.setItem(CHOSEN, name);
   state.method = "";
   const select = document.getElementById("method");
   fill(select, h("option", { value: "" }, t("usualMethod", { name: state.details.method })),
@@ -83,7 +90,11 @@ function translate(language) {
 }
 
 async function followAddress() {
-  const [, next, first, second] = location.hash.split("/").map(decodeURIComponent);
+  let parts = [];
+  try {
+    parts = location.hash.split("/").map(decodeURIComponent);
+  } catch { /* no address of this page */ }
+  const [, next, first, second] = parts;
   if (next === "worklist" && first) {
     const isOpen = state.item?.list.id === first && state.item.place === Number(second);
     if (!isOpen) await resumeItem(first, Number(second));
@@ -91,7 +102,20 @@ async function followAddress() {
   } else if (next === "record" && first) {
     show("record");
     if (state.record.id !== first) await openStored(first);
-  } else show(next || "record");
+  } else {
+    // A reload is to find the record of the work list again.
+    if (next === "record" && state.item) window.history.replaceState(null, "", addressOf(state.item));
+    show(next || "record");
+  }
+}
+
+async function loadCollections(select) {
+  state.collections = await collections();
+  fill(select, state.collections.map((one) => h("option", { value: one.name }, one.name)));
+  const names = state.collections.map((one) => one.name);
+  const before = sessionStorage.getItem(CHOSEN);
+  select.value = names.includes(before) ? before : names[0];
+  await chooseCollection(select.value);
 }
 
 async function start() {
@@ -108,21 +132,30 @@ async function start() {
   });
   listen();
   onChange(draw);
-  await guarded(async () => {
-    state.collections = await collections();
-    const select = document.getElementById("collection");
-    fill(select, state.collections.map((one) => h("option", { value: one.name }, one.name)));
-    select.addEventListener("change", () => guarded(async () => {
+  const select = document.getElementById("collection");
+  while (!(await guarded(() => loadCollections(select)))) {
+    await new Promise((resolve) => { setTimeout(resolve, AGAIN); });
+  }
+  select.addEventListener("change", () => guarded(async () => {
+    try {
       await chooseCollection(select.value);
-      state.item = null;
-      openRecord(emptyRecord());
-      show("record");
-    }));
-    await chooseCollection(state.collections[0].name);
-    changed("record", "headings");
-    await followAddress();
-  });
+    } finally {
+      select.value = state.collection.name;
+    }
+    state.item = null;
+    openRecord(emptyRecord());
+    window.history.replaceState(null, "", "#/record");
+    show("record");
+  }));
+  changed("record", "headings");
+  await followAddress();
   window.addEventListener("hashchange", followAddress);
+  window.addEventListener("beforeunload", (event) => {
+    const isUnsaved = !state.item && state.details?.writable && canUndo() && !state.saved;
+    if (hasPending()) flushDraft().catch(() => {});
+    else if (!isUnsaved) return;
+    event.preventDefault();
+  });
 }
 
 start();

@@ -13,11 +13,14 @@ export async function toggleEvidence(id) {
   state.open = state.open === id ? null : id;
   changed("decisions", "record");
   if (state.open !== id || state.evidence.has(id)) return;
-  await guarded(async () => {
+  // Those of this record, also when another one is open before the answer comes.
+  const { evidence } = state;
+  const isThere = await guarded(async () => {
     const asked = { carriers: CARRIERS, ...(state.method ? { method: state.method } : {}) };
     const answer = await state.collection.explain(asDocument(), [id], asked);
-    state.evidence.set(id, answer.headings[0] || { unranked: true });
+    evidence.set(id, answer.headings[0] || { unranked: true });
   });
+  if (!isThere && state.open === id) state.open = null;
   changed("decisions", "record");
 }
 

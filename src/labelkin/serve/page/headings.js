@@ -2,10 +2,11 @@
 
 import { announce, download, fill, h } from "./dom.js";
 import { guarded, withToken } from "./problem.js";
+import { textOf } from "./record.js";
 import { asDocument, changeHeadings, changed, state, verdicts } from "./state.js";
 import { decimal, language, number, t } from "./texts.js";
 import { showTree } from "./vocabulary.js";
-import { finishItem } from "./worklist.js";
+import { finishItem, finishing } from "./worklist.js";
 
 // Ids of everything above a heading, by its id.
 const above = new Map();
@@ -90,53 +91,78 @@ function saving() {
 
 const hasText = () => Boolean(state.record.title.trim() || state.record.text.trim());
 
-/** Store the record with its headings and the verdicts; then show that it counts. */
+/** Store the record with its headings and the verdicts; then show that it counts.
+
+    Another record may be open before it is stored: everything is of the one that was open first. */
 export async function save() {
   if (state.isSaving || !hasText() || !state.details?.writable) return;
+  const { record, collection, item } = state;
+  const labels = state.chosen.map((one) => ({ id: one.id, ...(one.major ? { major: true } : {}) }));
+  const document = asDocument();
+  const given = withLabels(record, document, labels);
+  const finished = item && finishing();
+  const decided = {
+    method: state.answeredBy || state.details.method,
+    generation: state.generation,
+    verdicts: verdicts(),
+    seconds: Math.round((Date.now() - state.startedAt) / 1000),
+    blind: state.isBlind && !state.isRevealed,
+  };
+  const isSameText = record.stored && record.stored.title === record.title && textOf(record.stored) === record.text;
   state.isSaving = true;
   changed("headings");
-  const labels = state.chosen.map((one) => ({ id: one.id, ...(one.major ? { major: true } : {}) }));
   await withToken(async () => {
-    const { record } = state;
-    const isSameText = record.stored && record.stored.title === record.title && text(record.stored) === record.text;
     let report;
-    if (isSameText) report = await state.collection.correct(record.id, labels);
-    else {
-      const given = { ...(record.given || {}), ...asDocument(), labels };
-      delete given.abstract;
-      delete given.body;
-      delete given.fields;
-      report = record.id
-        ? await state.collection.replace(record.id, given)
-        : await state.collection.add(given);
-    }
+    if (isSameText) report = await collection.correct(document.id, labels);
+    else if (!document.id) report = await collection.add(given);
+    else if (record.stored || item || (await mayReplace(collection, document.id))) {
+      report = await collection.replace(document.id, given);
+    } else return;
     if (report.skipped?.length) throw new Error(report.skipped[0].problem);
-    const id = record.id || report.ids?.[0];
+    const id = document.id || report.ids?.[0];
     record.id = id;
-    record.stored = { ...(record.stored || {}), title: record.title, body: record.text, fields: {}, labels };
-    await state.collection.verdicts({
-      document: asDocument(),
-      method: state.answeredBy || state.details.method,
-      generation: state.generation,
-      verdicts: verdicts(),
-      seconds: Math.round((Date.now() - state.startedAt) / 1000),
-      blind: state.isBlind && !state.isRevealed,
-    });
-    state.saved = { id, generation: number(report.generation), nearest: await nearest(report.generation) };
-    if (state.item) await finishItem("done");
-    announce(t("saved", state.saved));
+    const { abstract: body = "", text = "", fields = {} } = given;
+    record.stored = { ...(record.stored || {}), title: document.title || "", body: [body, text].filter(Boolean).join("\n"), fields, labels };
+    await collection.verdicts({ document: { ...document, id }, ...decided });
+    const saved = { id, generation: number(report.generation), nearest: await nearest(collection, document, report.generation) };
+    if (item) await finishItem("done", finished);
+    if (state.record === record) state.saved = saved;
+    announce(t("saved", saved));
   });
   state.isSaving = false;
   changed("headings", "record");
 }
 
-const text = (stored) => [stored.body, ...Object.values(stored.fields || {})].filter(Boolean).join("\n");
+/** The record as it is stored: with the parts that it came with, unless its text was changed. */
+function withLabels(record, document, labels) {
+  const given = { ...(record.given || {}), ...document, labels };
+  if (!document.title) delete given.title;
+  if (record.given && textOf(record.given) === record.text) {
+    if (record.given.text === undefined) delete given.text;
+    else given.text = record.given.text;
+    return given;
+  }
+  for (const name of ["abstract", "body", "fields"]) delete given[name];
+  if (!document.text) delete given.text;
+  return given;
+}
+
+/** Whether a document that has this id already, if any, is to be replaced. */
+async function mayReplace(collection, id) {
+  try {
+    const there = await collection.document(id);
+    return confirm(t("confirmReplace", { id, title: there.title }));
+  } catch (error) {
+    if (error.status === 404) return true;
+    throw error;
+  }
+}
 
 /** The record that a new text like this one is most similar to: the one that was just saved. */
-async function nearest(generation) {
-  const { id, ...unknown } = asDocument();
+async function nearest(collection, document, generation) {
+  const { id, ...unknown } = document;
   try {
-    const answer = await state.collection.neighbours(unknown, { k: 1, generation });
+    const answer = await collection.neighbours(unknown, { k: 1, generation });
     const [first] = answer.results[0].neighbours;
     return first && { id: first.id, title: first.title, distance: decimal(first.distance) };
   } catch {

@@ -28,6 +28,9 @@ const ACTIONS = {
   "?": showKeys,
 };
 
+// Those that a key that is held down does again.
+const REPEATED = new Set(["j", "k"]);
+
 const LISTED = [
   ["j k", "keyMove"], ["a r i", "keyDecide"], ["e", "keyWhy"], ["t", "keyTree"], ["u", "keyUndo"],
   ["A", "keyAll"], ["/", "keySearch"], ["s", "keySave"], ["n p", "keyItems"], ["Ctrl ⏎", "keySuggest"],
@@ -41,7 +44,10 @@ export function listen() {
     const { target } = event;
     if (target.closest("input:not([type=checkbox]):not([type=range]), textarea, select")) return;
     const action = ACTIONS[event.key];
-    if (!action) return;
+    if (!action || (event.repeat && !REPEATED.has(event.key))) return;
+    // Nothing is decided or saved about a record that is not in view.
+    const isInView = document.getElementById("search")?.checkVisibility();
+    if (!isInView && event.key !== "?") return;
     event.preventDefault();
     action();
   });

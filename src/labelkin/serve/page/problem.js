@@ -2,6 +2,7 @@
 
 import { token } from "./api.js";
 import { announce, fill, h } from "./dom.js";
+import { state } from "./state.js";
 import { t } from "./texts.js";
 
 export function showProblem(text) {
@@ -14,13 +15,15 @@ export function showProblem(text) {
 
 /** Do some work; an error is shown. True if there was none. */
 export async function guarded(work) {
+  // Before the work: what a part of it shows must stay.
+  showProblem("");
   try {
     await work();
-    showProblem("");
     return true;
   } catch (error) {
     if (!("status" in error) && !(error instanceof Error)) throw error;
-    showProblem(error.message);
+    // Before the page knows the collections it cannot ask anything.
+    showProblem(state.collection || "status" in error ? error.message : t("unreachable"));
     return false;
   }
 }
@@ -39,6 +42,13 @@ export async function withToken(work) {
 
 /** Ask for the token; false if nothing was given. */
 export function askToken() {
+  asking ??= tokenGiven().finally(() => { asking = null; });
+  return asking;
+}
+
+let asking = null;
+
+function tokenGiven() {
   return new Promise((resolve) => {
     const input = h("input", { type: "password", id: "token-value", value: token.get(), autocomplete: "off" });
     const dialog = h(

@@ -6,6 +6,7 @@ import { number, t } from "./texts.js";
 import { guarded } from "./problem.js";
 
 const FULL = 50;
+let asking = 0;
 
 /** Ask for headings; `more` also for those that the method would leave out. */
 export async function suggest({ more = false } = {}) {
@@ -13,6 +14,8 @@ export async function suggest({ more = false } = {}) {
     document.getElementById("text")?.focus();
     return;
   }
+  const mine = ++asking;
+  const { record } = state;
   state.isBusy = true;
   state.isEditing = false;
   changed("record", "suggestions");
@@ -23,6 +26,8 @@ export async function suggest({ more = false } = {}) {
       ? null
       : await state.collection.suggest(asDocument(), asked);
     const answer = more ? await state.collection.suggest(asDocument(), { ...asked, limit: FULL }) : short;
+    // An answer about a record that is not open any more.
+    if (mine !== asking || record !== state.record) return;
     const suggestions = answer.results[0].suggestions;
     if (!more) {
       state.shortList = new Set(suggestions.map((one) => one.id));
@@ -41,6 +46,7 @@ export async function suggest({ more = false } = {}) {
     state.current = suggestions.length ? 0 : -1;
     announce(`${t("suggestions")}: ${number(suggestions.length)}`);
   });
+  if (mine !== asking) return;
   state.isBusy = false;
   changed("record", "suggestions", "decisions");
 }
@@ -56,7 +62,7 @@ export async function openStored(id) {
       text: [stored.body, ...fields].filter(Boolean).join("\n"),
       language: stored.language,
       stored,
-      given: { metadata: stored.metadata },
+      given: { metadata: stored.metadata, abstract: stored.body, fields: stored.fields },
     };
     state.item = null;
     openRecord(
@@ -82,13 +88,18 @@ export async function openFile(file) {
   });
 }
 
+/** The text of a record: all its parts but the title. */
+export function textOf(given) {
+  const texts = [given.abstract, given.text, given.body, ...Object.values(given.fields || {})];
+  return texts.filter(Boolean).join("\n");
+}
+
 /** A record of a file as the page holds it. */
 export function fromRecord(given) {
-  const texts = [given.abstract, given.text, given.body, ...Object.values(given.fields || {})];
   return {
     id: given.id ? String(given.id) : "",
     title: given.title || "",
-    text: texts.filter(Boolean).join("\n"),
+    text: textOf(given),
     language: given.language || null,
     given,
   };
@@ -121,12 +132,12 @@ function editor() {
     h("label", { for: "title" }, t("title")),
     h("textarea", {
       id: "title", rows: 2, value: record.title,
-      oninput: (event) => { record.title = event.target.value; },
+      oninput: (event) => { record.title = event.target.value; changed("typed"); },
     }),
     h("label", { for: "text" }, t("text")),
     h("textarea", {
       id: "text", rows: 12, value: record.text, placeholder: t("drop"),
-      oninput: (event) => { record.text = event.target.value; },
+      oninput: (event) => { record.text = event.target.value; changed("typed"); },
     }),
     h(
       "div",
@@ -223,6 +234,7 @@ export function acceptDrops(element) {
     const text = event.dataTransfer.getData("text/plain");
     if (file) openFile(file);
     else if (text) {
+      state.item = null;
       openRecord({ ...emptyRecord(), text });
       changed("record", "suggestions", "headings");
       suggest();

@@ -70,6 +70,7 @@ export function openRecord(record, headings = [], decisions = []) {
   state.open = null;
   state.isRevealed = false;
   state.saved = null;
+  state.fileNote = "";
   state.startedAt = Date.now();
   history.length = 0;
 }

@@ -137,7 +137,8 @@ function row(one, place) {
         VERDICTS.map(([verdict, key, letter, symbol]) => h("button", {
           type: "button", class: `verdict ${verdict}`, data: { focus: `${verdict}-${one.id}` },
           "aria-pressed": String(decision === verdict), "aria-label": `${t(key)}: ${one.name}`, title: t(key),
-          onclick: () => decideOn(place, verdict),
+          // The second click of a double click would take the first one back.
+          onclick: (event) => event.detail < 2 && decideOn(place, verdict),
         }, h("span", { "aria-hidden": "true" }, `${symbol} `), h("span", { class: "word" }, t(`${key}Short`)), isCurrent && h("kbd", { "aria-hidden": "true" }, letter)))),
       h("span", { class: "buttons" },
         h("button", {

@@ -102,6 +102,7 @@ function close(input) {
 
 /** Show where a heading stands, with what is around it to pick instead. */
 export async function showTree(id) {
+  if (document.querySelector("dialog")) return;
   const opener = document.activeElement;
   const dialog = h("dialog", { class: "tree", "aria-labelledby": "tree-heading" });
   dialog.addEventListener("close", () => { dialog.remove(); opener?.focus?.(); });

@@ -1,24 +1,29 @@
 // Work lists: a file of records, gone through one by one; drafts are kept by the service.
 
 import { announce, download, fill, h, later } from "./dom.js";
-import { guarded, withToken } from "./problem.js";
+import { guarded, showProblem, withToken } from "./problem.js";
 import { fromRecord, suggest } from "./record.js";
 import { changed, draft, openRecord, state } from "./state.js";
 import { number, t } from "./texts.js";
 
 const STATUSES = ["pending", "draft", "done", "skipped"];
 const PAGE = 50;
+// Milliseconds until a draft that could not be kept is sent again.
+const AGAIN = 3000;
 
 let lists = null;
 let items = null;
 let offset = 0;
+let opening = 0;
+let isRefused = false;
 
 /** Look up the lists; the view shows them. */
 export async function loadWorklists() {
-  await withToken(async () => {
+  const isThere = await withToken(async () => {
     lists = (await state.collection.worklists()).worklists;
     if (state.item) await loadItems(state.item.list.id);
   });
+  isRefused = !isThere;
   changed("worklist");
 }
 
@@ -33,7 +38,7 @@ export function renderWorklist(root) {
       type: "file", class: "visually-hidden", id: "worklist-file",
       onchange: (event) => event.target.files[0] && upload(event.target.files[0]),
     })), " ", h("span", { class: "facts" }, t("uploadHint"))),
-    !lists ? h("p", { class: "loading" }, t("loading"))
+    !lists ? !isRefused && h("p", { class: "loading" }, t("loading"))
       : !lists.length ? h("p", { class: "hint" }, t("noWorklists"))
         : h("ul", { class: "worklists" }, lists.map(listEntry)),
     state.item && items && itemTable(),
@@ -64,25 +69,31 @@ async function upload(file) {
 }
 
 async function goOn(list) {
-  offset = 0;
   await openItem(list, Math.min(Math.max(list.position ?? 1, 1), list.total));
 }
 
 /** Open one record of a work list, with its draft. */
 export async function openItem(list, place) {
   if (place < 1 || place > list.total) return;
+  const mine = ++opening;
   await withToken(async () => {
     await flushDraft();
-    const item = await state.collection.item(list.id, place);
+    const { collection } = state;
+    const item = await collection.item(list.id, place);
+    if (mine !== opening || collection !== state.collection) return;
     const record = fromRecord(item.record);
     const kept = item.draft;
     openRecord({ ...record, ...(kept ? { title: kept.title, text: kept.text } : {}) }, kept?.chosen || labelsOf(item), kept?.decisions || []);
-    state.item = { list, place, status: item.status };
-    location.hash = `#/worklist/${encodeURIComponent(list.id)}/${place}`;
+    state.item = { list, place, status: item.status, kept: JSON.stringify(draft()) };
+    offset = place - 1 - ((place - 1) % PAGE);
+    collection.moveTo(list.id, place).catch(() => { /* the next draft moves it as well */ });
+    location.hash = addressOf(state.item);
     changed("record", "suggestions", "headings", "view");
     await suggest();
   });
 }
+
+export const addressOf = ({ list, place }) => `#/worklist/${encodeURIComponent(list.id)}/${place}`;
 
 function labelsOf(item) {
   return (item.labels || item.record.labels || []).map((one) =>
@@ -97,33 +108,74 @@ export async function resumeItem(id, place) {
   });
 }
 
-const saveDraft = later(600, () => { flushDraft(); });
-let isDirty = false;
+// What is still to be kept: with its own item, for another one may be open when it is sent.
+let pending = null;
+let sending = Promise.resolve();
+let hasFailed = false;
 
-/** Keep what was decided so far, soon. */
+const saveDraft = later(600, async () => {
+  try {
+    await flushDraft();
+  } catch (error) {
+    showProblem(error.message);
+    if (pending && error.status !== 401) setTimeout(saveDraft, AGAIN);
+  }
+});
+
+/** Whether there are decisions that the service does not have yet. */
+export const hasPending = () => pending !== null;
+
+/** Keep what was decided so far, soon; a record that was only looked at stays as it is. */
 export function touchDraft() {
-  if (!state.item || state.item.status === "done") return;
-  isDirty = true;
+  if (!state.item) return;
+  const now = JSON.stringify(draft());
+  if (now === state.item.kept) return;
+  state.item.kept = now;
+  pending = { collection: state.collection, item: state.item, draft: JSON.parse(now) };
   saveDraft();
 }
 
-async function flushDraft() {
-  if (!isDirty || !state.item) return;
-  isDirty = false;
-  const { list, place } = state.item;
-  const { item } = state;
-  const isKept = await guarded(() => state.collection.saveItem(list.id, place, { status: "draft", draft: draft() }));
-  if (isKept) item.status = "draft";
+/** Send what is still to be kept, one draft after the other. */
+export function flushDraft() {
+  const sent = sending.then(sendDraft);
+  sending = sent.catch(() => { /* told to the one who asked */ });
+  return sent;
+}
+
+async function sendDraft() {
+  if (!pending) return;
+  const mine = pending;
+  pending = null;
+  try {
+    await mine.collection.saveItem(mine.item.list.id, mine.item.place, { status: "draft", draft: mine.draft });
+  } catch (error) {
+    hasFailed = true;
+    // A list that is gone takes no drafts any more.
+    if (error.status !== 404) pending ??= mine;
+    throw error;
+  }
+  if (hasFailed) showProblem("");
+  hasFailed = false;
+  mine.item.status = "draft";
   changed("item");
 }
 
-/** Leave the record at hand as done or skipped. */
-export async function finishItem(status) {
-  const { list, place } = state.item;
-  isDirty = false;
-  const labels = state.chosen.map(({ id, name, major }) => ({ id, name, major }));
-  await state.collection.saveItem(list.id, place, { status, draft: draft(), labels });
-  state.item.status = status;
+/** What is needed to leave the record at hand as done or skipped, also when another one is open. */
+export function finishing() {
+  return {
+    collection: state.collection,
+    item: state.item,
+    draft: JSON.parse(JSON.stringify(draft())),
+    labels: state.chosen.map(({ id, name, major }) => ({ id, name, major })),
+  };
+}
+
+/** Leave a record as done or skipped. */
+export async function finishItem(status, { collection, item, draft: kept, labels } = finishing()) {
+  if (pending?.item === item) pending = null;
+  await sending;
+  await collection.saveItem(item.list.id, item.place, { status, draft: kept, labels });
+  item.status = status;
   changed("item");
 }
 
@@ -143,8 +195,8 @@ export function renderItemBar(root) {
     h("span", { class: "buttons" },
       h("button", { type: "button", data: { focus: "previous" }, disabled: place === 1, onclick: () => go(-1) }, t("previous"), " ", h("kbd", { "aria-hidden": "true" }, "p")),
       h("button", { type: "button", data: { focus: "next" }, disabled: place >= list.total, onclick: () => go(1) }, t("next"), " ", h("kbd", { "aria-hidden": "true" }, "n")),
-      h("button", { type: "button", data: { focus: "skip" }, onclick: () => leave("skipped") }, t("skipItem")),
-      h("button", { type: "button", data: { focus: "done" }, class: "primary", onclick: () => leave("done") }, t("doneItem")))));
+      h("button", { type: "button", data: { focus: "skip" }, onclick: (event) => event.detail < 2 && leave("skipped") }, t("skipItem")),
+      h("button", { type: "button", data: { focus: "done" }, class: "primary", onclick: (event) => event.detail < 2 && leave("done") }, t("doneItem")))));
 }
 
 function itemTable() {
@@ -175,7 +227,9 @@ const exportVerdicts = () => withToken(async () => {
 
 async function removeList(list) {
   if (!confirm(t("confirmDelete"))) return;
-  await withToken(() => state.collection.removeWorklist(list.id));
+  const isGone = await withToken(() => state.collection.removeWorklist(list.id));
+  if (!isGone) return;
+  if (pending?.item.list.id === list.id) pending = null;
   if (state.item?.list.id === list.id) state.item = null;
   await loadWorklists();
 }
