@@ -18,9 +18,9 @@ from ..served import TOKEN, Running, running
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """Debian's Chromium."""
+    """Debian's Chromium, for a module: its event loop must not last into tests of other modules."""
     if CHROMIUM is None:
         pytest.skip("needs Chromium: apt-get install chromium")
     api = pytest.importorskip("playwright.sync_api", reason="needs the extra `test`")

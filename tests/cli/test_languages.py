@@ -60,7 +60,13 @@ def test_all_languages(run: Run, rivers: str) -> None:
     found = json.loads(run("vocab", "search", rivers, "oats", "--language", "all", "--json").stdout)
     names = {"en": "Oats", "de": "Hafer", "fi": "kaura"}
     assert found == [
-        {"id": "V3", "name": "Oats / Hafer / kaura", "names": names, "matched": "Oats"}
+        {
+            "id": "V3",
+            "name": "Oats / Hafer / kaura",
+            "names": names,
+            "matched": "Oats",
+            "language": "en",
+        }
     ]
     assert "Rye bread / Roggenbrot\n" in run("vocab", "tree", rivers, "--language", "all").stdout
     run("annotate", rivers, "c.jsonl", "-o", "a.jsonl", "--language", "all")

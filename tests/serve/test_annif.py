@@ -120,7 +120,7 @@ def test_unknown_projects(live: Running, path: str) -> None:
     check_problem(live.http.post(f"/v1/projects/{path}/suggest", data={"text": "x"}), 404)
 
 
-@pytest.mark.parametrize("path", ["/v1/nothing", "/nothing", "/", f"{PROJECT}/analyze", "/v1/ui/"])
+@pytest.mark.parametrize("path", ["/v1/nothing", "/nothing", f"{PROJECT}/analyze", "/v1/ui/"])
 def test_paths_that_are_not_there(live: Running, path: str) -> None:
     check_problem(live.http.get(path), 404)
 
