@@ -60,7 +60,7 @@ def test_what_cannot_be_read_in_a_folder_is_left_out(
             raise PermissionError(13, "Permission denied", str(one))
         return is_collection(one)
 
-    monkeypatch.setattr("labelkin.serve.catalogue.is_collection", guarded)
+    monkeypatch.setitem(served_paths.__globals__, "is_collection", guarded)
     assert served_paths([str(tmp_path)]) == {"mesh": path}
 
 

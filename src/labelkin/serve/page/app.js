@@ -6,7 +6,7 @@ import { loadDashboard, renderDashboard } from "./dashboard.js";
 import { fill, h } from "./dom.js";
 import { renderHeadings } from "./headings.js";
 import { listen, showKeys } from "./keys.js";
-import { askToken, guarded } from "./problem.js";
+import { askToken, guarded, showProblem } from "./problem.js";
 import { acceptDrops, openStored, renderRecord, suggest } from "./record.js";
 import { canUndo, changed, emptyRecord, onChange, openRecord, state } from "./state.js";
 import { renderSuggestions } from "./suggestions.js";
@@ -23,6 +23,7 @@ let view = "record";
 const parts = {};
 
 function show(next) {
+  if (next !== view) showProblem("");
   view = VIEWS.includes(next) ? next : "record";
   drawTabs();
   for (const name of VIEWS) parts[name].hidden = name !== view;

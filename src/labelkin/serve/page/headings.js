@@ -85,6 +85,7 @@ function saving() {
       state.isSaving ? t("saving") : t("save"), " ", h("kbd", { "aria-hidden": "true" }, "s")),
     state.saved && h("div", { class: "saved", id: "saved" },
       h("p", {}, "✓ ", t("saved", state.saved)),
+      state.saved.unresolved && h("p", { class: "note" }, "⚠ ", t("unresolved", { names: state.saved.unresolved })),
       state.saved.nearest && h("p", {}, t("effect", state.saved.nearest))),
   );
 }
@@ -124,7 +125,8 @@ export async function save() {
     const { abstract: body = "", text = "", fields = {} } = given;
     record.stored = { ...(record.stored || {}), title: document.title || "", body: [body, text].filter(Boolean).join("\n"), fields, labels };
     await collection.verdicts({ document: { ...document, id }, ...decided });
-    const saved = { id, generation: number(report.generation), nearest: await nearest(collection, document, report.generation) };
+    const unresolved = Object.keys({ ...report.unresolved, ...report.ambiguous }).join(", ");
+    const saved = { id, unresolved, generation: number(report.generation), nearest: await nearest(collection, document, report.generation) };
     if (item) await finishItem("done", finished);
     if (state.record === record) state.saved = saved;
     announce(t("saved", saved));

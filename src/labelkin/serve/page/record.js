@@ -81,11 +81,17 @@ export async function openFile(file) {
     if (!read.records.length) throw new Error(read.skipped[0]?.problem || t("noneFound"));
     const given = read.records[0];
     state.item = null;
-    openRecord(fromRecord(given));
+    openRecord(fromRecord(given), headingsOf(given.labels));
     state.fileNote = read.total > 1 ? t("manyRecords", { count: number(read.total) }) : "";
     changed("record", "suggestions", "headings");
     await suggest();
   });
+}
+
+/** The labels of a record as headings. */
+export function headingsOf(labels) {
+  return (labels || []).map((one) =>
+    typeof one === "string" ? { id: one, name: one } : { id: one.id, name: one.name || one.id, major: Boolean(one.major) });
 }
 
 /** The text of a record: all its parts but the title. */

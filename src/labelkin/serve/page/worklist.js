@@ -2,7 +2,7 @@
 
 import { announce, download, fill, h, later } from "./dom.js";
 import { guarded, showProblem, withToken } from "./problem.js";
-import { fromRecord, suggest } from "./record.js";
+import { fromRecord, headingsOf, suggest } from "./record.js";
 import { changed, draft, openRecord, state } from "./state.js";
 import { number, t } from "./texts.js";
 
@@ -34,10 +34,12 @@ async function loadItems(id) {
 export function renderWorklist(root) {
   fill(root,
     h("h2", {}, t("worklist")),
-    h("p", {}, h("label", { class: "file" }, t("upload"), h("input", {
-      type: "file", class: "visually-hidden", id: "worklist-file",
-      onchange: (event) => event.target.files[0] && upload(event.target.files[0]),
-    })), " ", h("span", { class: "facts" }, t("uploadHint"))),
+    state.details?.writable
+      ? h("p", {}, h("label", { class: "file" }, t("upload"), h("input", {
+        type: "file", class: "visually-hidden", id: "worklist-file",
+        onchange: (event) => event.target.files[0] && upload(event.target.files[0]),
+      })), " ", h("span", { class: "facts" }, t("uploadHint")))
+      : h("p", { class: "note" }, t("readOnlyLists")),
     !lists ? !isRefused && h("p", { class: "loading" }, t("loading"))
       : !lists.length ? h("p", { class: "hint" }, t("noWorklists"))
         : h("ul", { class: "worklists" }, lists.map(listEntry)),
@@ -83,7 +85,7 @@ export async function openItem(list, place) {
     if (mine !== opening || collection !== state.collection) return;
     const record = fromRecord(item.record);
     const kept = item.draft;
-    openRecord({ ...record, ...(kept ? { title: kept.title, text: kept.text } : {}) }, kept?.chosen || labelsOf(item), kept?.decisions || []);
+    openRecord({ ...record, ...(kept ? { title: kept.title, text: kept.text } : {}) }, kept?.chosen || headingsOf(item.labels || item.record.labels), kept?.decisions || []);
     state.item = { list, place, status: item.status, kept: JSON.stringify(draft()) };
     offset = place - 1 - ((place - 1) % PAGE);
     collection.moveTo(list.id, place).catch(() => { /* the next draft moves it as well */ });
@@ -94,11 +96,6 @@ export async function openItem(list, place) {
 }
 
 export const addressOf = ({ list, place }) => `#/worklist/${encodeURIComponent(list.id)}/${place}`;
-
-function labelsOf(item) {
-  return (item.labels || item.record.labels || []).map((one) =>
-    typeof one === "string" ? { id: one, name: one } : { id: one.id, name: one.name || one.id, major: Boolean(one.major) });
-}
 
 /** The list and place in the address, after a reload. */
 export async function resumeItem(id, place) {
