@@ -66,6 +66,7 @@ bench: $(VENV)/.bench  ## Measure speed and size; results go to results/
 	$(BIN)/python benchmarks/lexical.py
 	$(BIN)/python benchmarks/runtime.py --work benchmarks/work/runtime
 	$(BIN)/python benchmarks/serve.py
+	$(BIN)/python benchmarks/page.py
 
 experiment: $(VENV)/.test  ## The paper's tables from a small part of ../shared/data, in minutes
 	$(BIN)/labelkin experiment run paper --quick

@@ -85,7 +85,7 @@ def measure(browser: Any, url: str, texts: list[dict[str, Any]]) -> dict[str, li
         page.goto(url)
         page.wait_for_selector("#title")
         times["first paint"].append(time.perf_counter() - started)
-        page.wait_for_selector("#method option")
+        page.wait_for_selector("#method option", state="attached")
         page.fill("#title", one["title"])
         page.fill("#text", one.get("abstractText") or one["abstract"])
         timed(times["first suggestion"], lambda page=page: act(page, "#suggest", ".suggestion"))
