@@ -12,11 +12,12 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from threading import Lock
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
 from pydantic import BaseModel
 
+from labelkin.closing import Closing
 from labelkin.corpus.document import Document
 from labelkin.exceptions import MissingExtraError, ServiceError
 from labelkin.messages import (
@@ -65,7 +66,7 @@ _PAGE = 1000
 _READY_SECONDS = 0.2
 
 
-class Client:
+class Client(Closing):
     """Calls the service at a URL; threads may share it.
 
     `token` is needed to write. What the client has written counts in all
@@ -101,17 +102,6 @@ class Client:
     def close(self) -> None:
         """Close all connections."""
         self._http.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def version(self) -> str:
         """The version of labelkin that answers."""

@@ -1,4 +1,4 @@
-"""Health, readiness, version, and what is said of collections."""
+"""Health, readiness, version, and the description of collections."""
 
 from __future__ import annotations
 
