@@ -102,12 +102,12 @@ def make_plan(
     """The plan for a collection. The autoencoder sees held-out documents unless `is_unseen`."""
     label_sets, tombstones = reader.label_sets(), reader.tombstones()
     frequencies = label_sets.frequencies(reader.generation().next_column, tombstones)
-    count = 0 if held_out is None else len(held_out.held_out)
+    count = 0 if held_out is None else held_out.count
     return TrainingPlan(
         documents=int(np.count_nonzero(np.delete(label_sets.sizes(), tombstones))),
         headings=int(np.count_nonzero(frequencies)),
         held_out=count,
-        unseen=count if is_unseen else 0,
+        unseen=0 if held_out is None or not is_unseen else len(held_out.unseen),
         given=given,
         label_ae=label_ae,
         rerank=rerank,

@@ -48,7 +48,7 @@ from labelkin.rerank.term_columns import TermColumns
 from labelkin.store.models import DESCRIPTION
 
 RERANK_NAME = "rerank"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 _FILES = ("ranker", "terms", "statistics")
 _PART = re.compile(r"\w+-[0-9a-f]{16}\.(txt|npz)")
 

@@ -24,8 +24,6 @@ _PARAMETERS: dict[str, Any] = {
     "force_col_wise": True,
     "verbose": -1,
 }
-# Most candidates are wrong: this share of them, weighted up, is as good as all.
-_WRONG = 0.35
 _WORTH_THREADS = 2000
 
 
@@ -67,20 +65,18 @@ def fit_ranker(
     rounds: int,
     seed: int,
     weights: Floats | None = None,
+    start: Ranker | None = None,
 ) -> Ranker:
-    """Train on candidates, of which `right` marks the right ones."""
+    """Train on candidates, of which `right` marks the right ones.
+
+    With `start`, its trees are kept, and the new ones correct them.
+    """
     lightgbm = _lightgbm()
-    random = np.random.default_rng(seed)
-    kept = right | (random.random(len(right)) < _WRONG)
-    importance = np.where(right, 1, 1 / _WRONG).astype(np.float32)
-    if weights is not None:
-        importance *= weights
-    data = lightgbm.Dataset(
-        features[kept], right[kept], weight=importance[kept], feature_name=names
-    )
-    smallest = max(5, min(100, int(kept.sum()) // 2000))
+    data = lightgbm.Dataset(features, right, weight=weights, feature_name=names)
+    smallest = max(5, min(100, len(features) // 2000))
     parameters = _PARAMETERS | {"seed": seed, "min_data_in_leaf": smallest}
-    return Ranker(lightgbm.train(parameters, data, rounds).model_to_string())
+    earlier = None if start is None else lightgbm.Booster(model_str=start.text)
+    return Ranker(lightgbm.train(parameters, data, rounds, init_model=earlier).model_to_string())
 
 
 def check_lightgbm() -> None:

@@ -37,6 +37,7 @@ from labelkin.rerank.labelled_texts import (
     LabelledTexts,
     Progress,
     Terms,
+    count_wording,
     label_matrix,
     read_labelled_texts,
 )
@@ -50,7 +51,7 @@ from labelkin.rerank.term_columns import TermColumns
 from labelkin.scoring.policy import policy_for
 from labelkin.scoring.queries import Queries
 from labelkin.scoring.settings import RERANK_DEPTH
-from labelkin.store.held_out import LEAST_DOCUMENTS, HeldOut
+from labelkin.store.held_out import LEAST_DOCUMENTS, Fold, HeldOut
 from labelkin.store.models import Models, software_versions
 from labelkin.store.snapshot import Snapshot, Views
 
@@ -59,6 +60,8 @@ if TYPE_CHECKING:
 
 # One held-out document in five calibrates.
 _CALIBRATING = 5
+# The trees that correct those of the other folds are one for so many of them.
+_CORRECTING = 3
 _NEAREST = 20
 _BATCH = 500
 
@@ -103,6 +106,11 @@ class TrainingContext:
     def terms(self) -> TermColumns:
         """The terms that texts are counted by."""
         return self._trainer.terms().columns
+
+    def wording(self) -> tuple[Terms, csr_matrix[Any]]:
+        """All words of the texts, stop words and numbers too, and how often each text has them."""
+        terms, counts = self._trainer.wording()
+        return terms, counts[self._places]
 
     def nearest(self) -> Integers:
         """For each text the places of its nearest among the texts, −1 for none."""
@@ -161,12 +169,17 @@ class RerankTrainer:
         return self._trained(candidates, knowledge, len(given), started)
 
     def collect(self, given: Sequence[Document] = ()) -> tuple[list[LabelledCandidates], Knowledge]:
-        """The candidates to train on, the given documents' first, and knowledge over all texts."""
-        texts, places = self._texts(), self._held_out.places
+        """The candidates to train on, and knowledge over all texts.
+
+        The given documents' come first, then those of each fold. Only the
+        candidates of the first fold are complete.
+        """
+        texts = self._texts()
         candidates = []
-        if len(places):
-            rest = self._knowledge(np.flatnonzero(~np.isin(texts.rows, self._held_out.unseen)))
-            candidates.append(self._held_out_candidates(rest, texts.at(places)))
+        for number, fold in enumerate(self._held_out.folds):
+            rest = self._knowledge(np.flatnonzero(~np.isin(texts.rows, fold.unseen)))
+            mine = texts.at(self._held_out.places(fold))
+            candidates.append(self._held_out_candidates(rest, mine, fold, is_first=number == 0))
         knowledge = self._knowledge(np.arange(len(texts)))
         if given:
             place = 0 if len(given) >= LEAST_DOCUMENTS else len(candidates)
@@ -193,6 +206,12 @@ class RerankTrainer:
     def terms(self) -> Terms:
         """The terms that texts are counted by."""
         return self._read()[1]
+
+    def wording(self) -> tuple[Terms, csr_matrix[Any]]:
+        """All words of the texts, stop words and numbers too, and how often each text has them."""
+        return self._memo.get(
+            "wording", lambda: count_wording(self.snapshot, self._held_out.rows, self._progress)
+        )
 
     def nearest(self) -> Integers:
         """For each text the places of its nearest among all texts, −1 for none."""
@@ -259,10 +278,10 @@ class RerankTrainer:
         )
 
     def _held_out_candidates(
-        self, knowledge: Knowledge, texts: LabelledTexts
+        self, knowledge: Knowledge, texts: LabelledTexts, fold: Fold, *, is_first: bool
     ) -> LabelledCandidates:
         is_held_out = np.zeros(self._label_sets.rows, dtype=np.bool_)
-        is_held_out[self._held_out.unseen] = True
+        is_held_out[fold.unseen] = True
         # Enough neighbours to have the full number after the held-out ones are dropped.
         share = len(texts) / max(len(self._held_out.rows), 1)
         k = round(RERANK_DEPTH * (1 + 2 * share)) + 10
@@ -276,7 +295,8 @@ class RerankTrainer:
             queries = self._queries(documents, near)
             queries.given("mentions", batch.mentions)
             queries.given(("evidence", "term counts"), batch.counts)
-            parts.append(self._labelled(queries, knowledge, batch.labels))
+            part = self._labelled(queries, knowledge, batch.labels, has_seen=not is_first)
+            parts.append(part if is_first else part.thinned(self.settings.seed))
             self.report("Scoring held-out documents", int(places[-1]) + 1, len(texts))
         return LabelledCandidates.joined(parts)
 
@@ -296,9 +316,14 @@ class RerankTrainer:
         return queries
 
     def _labelled(
-        self, queries: Queries, knowledge: Knowledge, gold: csr_matrix[Any]
+        self,
+        queries: Queries,
+        knowledge: Knowledge,
+        gold: csr_matrix[Any],
+        *,
+        has_seen: bool = False,
     ) -> LabelledCandidates:
-        candidates = find_candidates(Evidence(queries, knowledge))
+        candidates = find_candidates(Evidence(queries, knowledge, has_seen=has_seen))
         sizes = np.diff(gold.indptr).astype(np.int64)
         right = candidates.pairs.entries(gold[:, : self._width].tocsr()) > 0
         return LabelledCandidates(candidates.pairs, candidates.features, right, sizes)
@@ -320,14 +345,20 @@ class RerankTrainer:
         # The first part is the one that new documents resemble most.
         is_calibrating = np.arange(candidates[0].pairs.count) % _CALIBRATING == 0
         held_out = candidates[0].of(is_calibrating)
-        shown = [candidates[0].of(~is_calibrating), *candidates[1:]]
-        self.report("Training trees", 0, 2)
-        first = _fitted(shown, names, settings)
+        whole = [part for part in candidates if part.weights is None]
+        others = [part for part in candidates if part.weights is not None]
+        self.report("Training trees", 0, 3)
+        # Trees over the other folds first, then trees that correct them with all signals.
+        start = _fitted(others, names, settings, settings.rounds) if others else None
+        rounds = settings.rounds if start is None else settings.rounds // _CORRECTING
+        self.report("Training trees", 1, 3)
+        shown = [whole[0].of(~is_calibrating), *whole[1:]]
+        first = _fitted(shown, names, settings, rounds, start)
         raw = first.scores(held_out.features)
         calibration = _calibrated(held_out, raw)
-        self.report("Training trees", 1, 2)
-        ranker = _fitted(candidates, names, settings)
-        self.report("Training trees", 2, 2)
+        self.report("Training trees", 2, 3)
+        ranker = _fitted(whole, names, settings, rounds, start)
+        self.report("Training trees", 3, 3)
         generation = self._held_out.generation
         info = RerankInfo(
             groups=self.groups,
@@ -337,7 +368,8 @@ class RerankTrainer:
                 "documents": knowledge.statistics.documents,
                 "held_out": sum(part.pairs.count for part in candidates) - given,
                 "given": given,
-                "candidates": sum(len(part.pairs) for part in candidates),
+                "folds": len(self._held_out.folds),
+                "candidates": sum(len(part.pairs) for part in whole),
                 "candidate_recall": round(
                     sum(int(part.right.sum()) for part in candidates)
                     / max(sum(int(part.gold.sum()) for part in candidates), 1),
@@ -359,14 +391,21 @@ def _no_texts() -> LabelledTexts:
 
 
 def _fitted(
-    candidates: Sequence[LabelledCandidates], names: list[str], settings: RerankTrainingSettings
+    candidates: Sequence[LabelledCandidates],
+    names: list[str],
+    settings: RerankTrainingSettings,
+    rounds: int,
+    start: Ranker | None = None,
 ) -> Ranker:
+    thinned = LabelledCandidates.joined([part.thinned(settings.seed) for part in candidates])
     return fit_ranker(
-        np.concatenate([part.features for part in candidates]),
-        np.concatenate([part.right for part in candidates]),
+        thinned.features,
+        thinned.right,
         names,
-        rounds=settings.rounds,
+        rounds=rounds,
         seed=settings.seed,
+        weights=thinned.weights,
+        start=start,
     )
 
 
