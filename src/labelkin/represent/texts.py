@@ -71,6 +71,20 @@ class Texts:
                 self._values.put(("terms", kind.name, kind.version), extracted[kind.name])
         return {kind.name: terms for kind, terms in known.items()}
 
+    def title_terms(self, kinds: Sequence[TermKind]) -> dict[str, list[list[str]]]:
+        """For each kind the terms of each document's title."""
+        terms = {kind: list(of_all) for kind, of_all in self.terms(kinds).items()}
+        titles = {
+            place: Document(one.id, one.title, language=one.language)
+            for place, one in enumerate(self.prepared)
+            if one.text != one.title
+        }
+        extracted = self._cache.terms(kinds, list(titles.values()), store=self.store_terms)
+        for kind, of_all in extracted.items():
+            for place, of_title in zip(titles, of_all, strict=True):
+                terms[kind][place] = of_title
+        return terms
+
     def once(self, key: Hashable, make: Callable[[], Value]) -> Value:
         """A value computed for this batch, the same at every later call."""
         return self._values.get(key, make)
