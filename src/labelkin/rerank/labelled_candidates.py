@@ -34,6 +34,11 @@ class LabelledCandidates:
     gold: Integers
     weights: Floats | None = None
 
+    @property
+    def size(self) -> int:
+        """How many candidates there are, or were before they were thinned, as their weights say."""
+        return len(self.pairs) if self.weights is None else round(float(self.weights.sum()))
+
     def thinned(self, seed: int) -> LabelledCandidates:
         """All right candidates and some of the others, weighted as if they were all there."""
         if self.weights is not None:

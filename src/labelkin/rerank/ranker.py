@@ -65,18 +65,13 @@ def fit_ranker(
     rounds: int,
     seed: int,
     weights: Floats | None = None,
-    start: Ranker | None = None,
 ) -> Ranker:
-    """Train on candidates, of which `right` marks the right ones.
-
-    With `start`, its trees are kept, and the new ones correct them.
-    """
+    """Train on candidates, of which `right` marks the right ones; NaN is an unknown value."""
     lightgbm = _lightgbm()
     data = lightgbm.Dataset(features, right, weight=weights, feature_name=names)
     smallest = max(5, min(100, len(features) // 2000))
     parameters = _PARAMETERS | {"seed": seed, "min_data_in_leaf": smallest}
-    earlier = None if start is None else lightgbm.Booster(model_str=start.text)
-    return Ranker(lightgbm.train(parameters, data, rounds, init_model=earlier).model_to_string())
+    return Ranker(lightgbm.train(parameters, data, rounds).model_to_string())
 
 
 def check_lightgbm() -> None:

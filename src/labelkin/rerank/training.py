@@ -60,8 +60,6 @@ if TYPE_CHECKING:
 
 # One held-out document in five calibrates.
 _CALIBRATING = 5
-# The trees that correct those of the other folds are one for so many of them.
-_CORRECTING = 3
 _NEAREST = 20
 _BATCH = 500
 
@@ -345,20 +343,14 @@ class RerankTrainer:
         # The first part is the one that new documents resemble most.
         is_calibrating = np.arange(candidates[0].pairs.count) % _CALIBRATING == 0
         held_out = candidates[0].of(is_calibrating)
-        whole = [part for part in candidates if part.weights is None]
-        others = [part for part in candidates if part.weights is not None]
-        self.report("Training trees", 0, 3)
-        # Trees over the other folds first, then trees that correct them with all signals.
-        start = _fitted(others, names, settings, settings.rounds) if others else None
-        rounds = settings.rounds if start is None else settings.rounds // _CORRECTING
-        self.report("Training trees", 1, 3)
-        shown = [whole[0].of(~is_calibrating), *whole[1:]]
-        first = _fitted(shown, names, settings, rounds, start)
+        shown = [candidates[0].of(~is_calibrating), *candidates[1:]]
+        self.report("Training trees", 0, 2)
+        first = _fitted(shown, names, settings)
         raw = first.scores(held_out.features)
         calibration = _calibrated(held_out, raw)
-        self.report("Training trees", 2, 3)
-        ranker = _fitted(whole, names, settings, rounds, start)
-        self.report("Training trees", 3, 3)
+        self.report("Training trees", 1, 2)
+        ranker = _fitted(candidates, names, settings)
+        self.report("Training trees", 2, 2)
         generation = self._held_out.generation
         info = RerankInfo(
             groups=self.groups,
@@ -369,7 +361,7 @@ class RerankTrainer:
                 "held_out": sum(part.pairs.count for part in candidates) - given,
                 "given": given,
                 "folds": len(self._held_out.folds),
-                "candidates": sum(len(part.pairs) for part in whole),
+                "candidates": sum(part.size for part in candidates),
                 "candidate_recall": round(
                     sum(int(part.right.sum()) for part in candidates)
                     / max(sum(int(part.gold.sum()) for part in candidates), 1),
@@ -391,21 +383,16 @@ def _no_texts() -> LabelledTexts:
 
 
 def _fitted(
-    candidates: Sequence[LabelledCandidates],
-    names: list[str],
-    settings: RerankTrainingSettings,
-    rounds: int,
-    start: Ranker | None = None,
+    candidates: Sequence[LabelledCandidates], names: list[str], settings: RerankTrainingSettings
 ) -> Ranker:
     thinned = LabelledCandidates.joined([part.thinned(settings.seed) for part in candidates])
     return fit_ranker(
         thinned.features,
         thinned.right,
         names,
-        rounds=rounds,
+        rounds=settings.rounds,
         seed=settings.seed,
         weights=thinned.weights,
-        start=start,
     )
 
 
