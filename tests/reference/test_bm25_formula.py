@@ -24,7 +24,7 @@ COUNT = 400
 # Settings of the search: weight of a term by its frequency n in the query, weight of headings.
 SETTINGS: dict[str, tuple[Callable[[int], float], float]] = {
     "paper": (lambda _: 1.0, 0.0),
-    "default": (lambda n: 1 + math.log(n), 1.0),
+    "default": (lambda n: 1 + math.log(n), 1.5),
 }
 
 
@@ -80,12 +80,16 @@ def headings(documents: list[Document]) -> list[Counter[str]]:
 
 
 def scores_by_formula(
-    query: Document, bags: list[Counter[str]], weight: Callable[[int], float]
+    query: Document,
+    bags: list[Counter[str]],
+    weight: Callable[[int], float],
+    documents: list[Document],
 ) -> np.ndarray:
+    """The scores of texts or headings; a word is as rare as it is in the texts."""
     asked = Counter(query.body.split())
     lengths = [bag.total() for bag in bags]
     average = sum(lengths) / len(lengths)
-    frequency = Counter(word for bag in bags for word in bag)
+    frequency = Counter(word for bag in texts(documents) for word in bag)
     scores = np.zeros(len(bags))
     for number, bag in enumerate(bags):
         for word in asked.keys() & bag.keys():
@@ -102,8 +106,9 @@ def test_scores_and_order(indexer: Indexer) -> None:
     weight, of_headings = settings_of(indexer)
     found = indexer.neighbour_arrays(queries, 50)
     for place, query in enumerate(queries):
-        expected = scores_by_formula(query, texts(documents), weight)
-        expected += of_headings * scores_by_formula(query, headings(documents), weight)
+        expected = scores_by_formula(query, texts(documents), weight, documents)
+        in_headings = scores_by_formula(query, headings(documents), weight, documents)
+        expected += of_headings * in_headings
         assert found.scores[place] == pytest.approx(expected[found.rows[place]], rel=1e-5)
         order = np.lexsort((np.arange(COUNT), -np.round(expected / expected.max() * 1e5)))
         assert found.rows[place].tolist() == order[:50].tolist()
@@ -115,7 +120,7 @@ def test_own_score_is_what_the_text_scores_as_a_document(indexer: Indexer) -> No
     weight, _ = settings_of(indexer)
     found = indexer.neighbour_arrays(copies, 3)
     for place, copy in enumerate(copies):
-        own = scores_by_formula(copy, texts(documents), weight)[place]
+        own = scores_by_formula(copy, texts(documents), weight, documents)[place]
         assert found.own_scores[place] == pytest.approx(own, rel=1e-5)
     # A very short text may be beaten by a longer one, but is itself at 0 all the same.
     distances = found.distances("self")

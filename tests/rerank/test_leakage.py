@@ -18,6 +18,7 @@ from labelkin.rerank import training
 from labelkin.rerank.settings import RerankTrainingSettings
 from labelkin.rerank.signals import SIGNALS, feature_names
 from labelkin.rerank.training import RerankTrainer
+from labelkin.store.config import CONFIG_NAME, update_config
 from labelkin.store.held_out import HeldOut
 
 from .rerank_data import made
@@ -43,6 +44,18 @@ def relabelled(documents: list[Document], places: list[int]) -> list[Document]:
     for place, other in zip(places, [*places[1:], places[0]], strict=True):
         labels = (*documents[other].labels, documents[place].labels[0])
         changed[place] = replace(documents[place], labels=labels[1:])
+    return changed
+
+
+def exchanged(documents: list[Document], places: list[int]) -> list[Document]:
+    """The documents with each other's labels at some places.
+
+    The mean number of words in the names of a document's headings stays the same: it is all that
+    scores of neighbours know of the headings of other documents.
+    """
+    changed = list(documents)
+    for place, other in zip(places, [*places[1:], places[0]], strict=True):
+        changed[place] = replace(documents[place], labels=documents[other].labels)
     return changed
 
 
@@ -82,15 +95,23 @@ def training_data(
     return seen[-1]
 
 
-@pytest.fixture(scope="module")
-def collections(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Indexer, Indexer]]:
+@pytest.fixture(scope="module", params=["texts only", "texts and headings"])
+def collections(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Indexer, Indexer]]:
     """Two collections that differ only in the labels of the held-out documents."""
     folder: Path = tmp_path_factory.mktemp("leakage")
     documents = few_headings()
     one = made(folder / "one", documents)
     places = held_out_of(one).held_out.tolist()
     assert len(places) == len(documents) // 7 >= 20
-    other = made(folder / "other", relabelled(documents, places))
+    is_plain = request.param == "texts only"
+    changed = relabelled(documents, places) if is_plain else exchanged(documents, places)
+    other = made(folder / "other", changed)
+    if is_plain:
+        for indexer in (one, other):
+            path = indexer.collection.path / CONFIG_NAME
+            update_config(path, {"neighbours": {"heading_weight": 0.0}})
     assert held_out_of(other).held_out.tolist() == places
     with one, other:
         yield one, other

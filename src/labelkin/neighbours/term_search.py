@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -97,7 +97,7 @@ class TermSearch(NeighbourSearch):
             return self._nearest(texts, k, self._searcher)
 
     def _nearest(self, texts: Texts, k: int, searcher: EngineSearcher) -> Neighbours:
-        queries = self._queries(texts, searcher)
+        queries = self._queries(texts, searcher, self._settings.max_query_terms)
         excluded = texts.own_rows
 
         def work(chunk: slice) -> list[Hits]:
@@ -125,46 +125,35 @@ class TermSearch(NeighbourSearch):
 
         A term that it has in its text and in its headings is listed twice.
         """
-        kinds, weight = self.representation.kinds, self._settings.heading_weight
-        ours = self._term_weights(self.texts([document]))
+        kinds, searcher = self.representation.kinds, self._searcher
         theirs = self.texts(list(neighbours.values())).terms(kinds)
-        names = {}
-        if weight:
-            terms_of_headings = HeadingTerms(kinds, self.context.cache)
-            names = terms_of_headings.of(self.snapshot, list(neighbours.items()))
+        if self._settings.heading_weight:
+            names = HeadingTerms(kinds, self.context.cache).of(
+                self.snapshot, list(neighbours.items())
+            )
+            theirs |= {heading_field(kind): of_all for kind, of_all in names.items()}
+        (query,) = self._queries(self.texts([document]), searcher, most=0)
         matches: list[list[MatchedTerm]] = [[] for _ in neighbours]
-        for kind, (weights,) in ours.items():
-            for matched, shares in zip(
-                matches, self._shares(kind, theirs[kind], weights), strict=True
-            ):
-                matched += [MatchedTerm(kind, term, share) for term, share in shares.items()]
-            if weight:
-                of_names = self._shares(heading_field(kind), names[kind], weights)
-                for matched, shares in zip(matches, of_names, strict=True):
-                    matched += [
-                        MatchedTerm(IN_HEADINGS, term, weight * share)
-                        for term, share in shares.items()
-                    ]
+        for field, weights in query.weighted.items():
+            shown = field if field_kind(field) == field else IN_HEADINGS
+            idfs = self._idfs(searcher, field, weights)
+            statistics = searcher.statistics(field)
+            for matched, terms in zip(matches, theirs[field], strict=True):
+                shares = statistics.contributions(Counter(terms), len(terms), idfs)
+                matched += [
+                    MatchedTerm(shown, term, weights[term] * share)
+                    for term, share in shares.items()
+                ]
         return [_strongest(matched, limit) for matched in matches]
 
-    def _shares(
-        self, field: str, of_all: Sequence[Sequence[str]], weights: Mapping[str, float]
-    ) -> Iterator[dict[str, float]]:
-        """For each document, given by its terms in a field, what each weighted term adds."""
-        idfs = self._idfs(self._searcher, field, list(weights))
-        statistics = self._searcher.statistics(field)
-        for terms in of_all:
-            shares = statistics.contributions(Counter(terms), len(terms), idfs)
-            yield {term: weights[term] * share for term, share in shares.items()}
-
-    def _queries(self, texts: Texts, searcher: EngineSearcher) -> list[TermQuery]:
+    def _queries(self, texts: Texts, searcher: EngineSearcher, most: int) -> list[TermQuery]:
+        """The query of each text, with at most so many terms."""
         queries = [TermQuery({}, {}) for _ in texts.documents]
         terms, weights = texts.terms(self.representation.kinds), self._term_weights(texts)
         for kind, of_all in terms.items():
             for query, of_text, weight in zip(queries, of_all, weights[kind], strict=True):
                 self._add(query, kind, of_text, weight, searcher)
-        limit = self._settings.max_query_terms
-        return [query.strongest(limit) for query in queries]
+        return [query.strongest(most) for query in queries]
 
     def _add(
         self,
@@ -175,21 +164,26 @@ class TermSearch(NeighbourSearch):
         searcher: EngineSearcher,
     ) -> None:
         """Add the terms of one kind to a query."""
-        idfs = self._idfs(searcher, kind, list(weights))
+        idfs = self._idfs(searcher, kind, weights)
         if idfs:
             statistics = searcher.statistics(kind)
             shares = statistics.contributions(Counter(terms), len(terms), idfs)
             for term, share in shares.items():
                 query.shares[kind, term] = weights[term] * share
             query.weighted[kind] = {term: weights[term] for term in idfs}
-        factor = self._settings.heading_weight
-        if factor:
-            field = heading_field(kind)
-            frequencies = searcher.document_frequencies(field, list(weights))
-            in_names = [term for term, n in zip(weights, frequencies, strict=True) if n]
-            query.weighted[field] = {term: factor * weights[term] for term in in_names}
-            for term in in_names:
-                query.shares.setdefault((kind, term), 0.0)
+        if not self._settings.heading_weight:
+            return
+        field = heading_field(kind)
+        in_names = self._idfs(searcher, field, weights)
+        unknown = idf(searcher.statistics(field).documents, 0) if in_names else 0.0
+        # The engine multiplies by the rarity of a term in headings. That in texts is as good and
+        # leaves scores independent of the headings that documents have which are held out.
+        query.weighted[field] = {
+            term: self._settings.heading_weight * weights[term] * idfs.get(term, unknown) / of_names
+            for term, of_names in in_names.items()
+        }
+        for term in in_names:
+            query.shares.setdefault((kind, term), 0.0)
 
     def _term_weights(self, texts: Texts) -> dict[str, list[dict[str, float]]]:
         """For each kind the weight of each term of each text."""
@@ -214,9 +208,9 @@ class TermSearch(NeighbourSearch):
         return weights
 
     @staticmethod
-    def _idfs(searcher: EngineSearcher, field: str, terms: Sequence[str]) -> dict[str, float]:
-        """The idf of each term that the index has."""
-        distinct = list(dict.fromkeys(terms))
+    def _idfs(searcher: EngineSearcher, field: str, terms: Iterable[str]) -> dict[str, float]:
+        """The idf of each of these different terms that the index has."""
+        distinct = list(terms)
         frequencies = searcher.document_frequencies(field, distinct)
         documents = searcher.statistics(field).documents
         if not documents:

@@ -226,7 +226,7 @@ class NeighboursSection(Section):
         description="How many times a term in the title of that text counts in n.",
     )
     heading_weight: float = Field(
-        default=1.0,
+        default=1.5,
         ge=0.0,
         le=20.0,
         description="The weight of the words in the names of a document's headings, against those "
