@@ -51,7 +51,7 @@ from labelkin.rerank.term_columns import TermColumns
 from labelkin.scoring.policy import policy_for
 from labelkin.scoring.queries import Queries
 from labelkin.scoring.settings import RERANK_DEPTH
-from labelkin.store.held_out import LEAST_DOCUMENTS, Fold, HeldOut
+from labelkin.store.held_out import LARGEST_SHARE, LEAST_DOCUMENTS, Fold, HeldOut
 from labelkin.store.models import Models, software_versions
 from labelkin.store.snapshot import Snapshot, Views
 
@@ -116,7 +116,10 @@ class TrainingContext:
         inside = np.full(len(nearest), -1, dtype=np.int64)
         inside[self._places] = np.arange(len(self._places))
         mine = nearest[self._places]
-        return np.where(mine >= 0, inside[mine], -1)
+        near = np.where(mine >= 0, inside[mine], -1)
+        # Without those that are held out, the next ones move up.
+        order = np.argsort(near < 0, axis=1, kind="stable")[:, :_NEAREST]
+        return np.take_along_axis(near, order, 1)
 
     def report(self, stage: str, done: int, total: int) -> None:
         """Report the progress of a long step."""
@@ -249,9 +252,10 @@ class RerankTrainer:
         rows = self._held_out.rows
         places = np.full(self._label_sets.rows, -1, dtype=np.int64)
         places[rows] = np.arange(len(rows))
-        nearest = np.full((len(rows), _NEAREST), -1, dtype=np.int64)
+        k = _with_reserve(_NEAREST)
+        nearest = np.full((len(rows), k), -1, dtype=np.int64)
         for start in range(0, len(rows), _BATCH):
-            near = self._search.search_rows(rows[start : start + _BATCH], _NEAREST).rows
+            near = self._search.search_rows(rows[start : start + _BATCH], k).rows
             known = near != NO_NEIGHBOUR
             nearest[start : start + len(near)] = np.where(
                 known, places[np.where(known, near, 0)], -1
@@ -280,9 +284,7 @@ class RerankTrainer:
     ) -> LabelledCandidates:
         is_held_out = np.zeros(self._label_sets.rows, dtype=np.bool_)
         is_held_out[fold.unseen] = True
-        # Enough neighbours to have the full number after the held-out ones are dropped.
-        share = len(texts) / max(len(self._held_out.rows), 1)
-        k = round(RERANK_DEPTH * (1 + 2 * share)) + 10
+        k = _with_reserve(RERANK_DEPTH)
         parts = []
         for start in range(0, len(texts), _BATCH):
             places = np.arange(start, min(start + _BATCH, len(texts)))
@@ -375,6 +377,11 @@ class RerankTrainer:
         )
         parts = RerankParts(ranker, knowledge, self.terms().words)
         return TrainedReranker(info, parts, held_out, calibration.scores(raw))
+
+
+def _with_reserve(k: int) -> int:
+    """Enough neighbours to have `k` after the held-out ones are dropped."""
+    return round(k * (1 + 2 / LARGEST_SHARE)) + 10
 
 
 def _no_texts() -> LabelledTexts:

@@ -29,6 +29,7 @@ logger = logging.getLogger(__name__)
 
 # At most one document in seven is held out at a time, so that the rest resembles the whole.
 LARGEST_SHARE = 7
+MOST_FOLDS = 3
 LEAST_DOCUMENTS = 20
 # Documents that have to be left for the statistics.
 _LEAST_OTHERS = 2
@@ -156,7 +157,7 @@ def choose_held_out(
     bound = int(keys[rows[count - 1]]) if count else 0
     held_out = [np.sort(rows[:count])] if count else []
     if count and documents > size:
-        last = min(documents, len(rows))
+        last = min(documents, count + (MOST_FOLDS - 1) * size)
         held_out += [np.sort(rows[at : at + size]) for at in range(count, last, size)]
     rows = np.sort(rows)
     folds = tuple(Fold(fold, _copies(reader, fold)) for fold in held_out)
