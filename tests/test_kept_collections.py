@@ -125,7 +125,7 @@ def test_documents_can_be_added_and_trained_on(kept: tuple[Path, dict]) -> None:
         indexer.add([Document("new", words, language="en", labels=some.labels)])
         near = indexer.neighbours([Document("", words, language="en")], k=1)
         assert near[0][0].id == "new"
-        settings = RerankTrainingSettings(documents=25, rounds=3, threads=1)
+        settings = RerankTrainingSettings(documents=25, rounds=3, linear=False, threads=1)
         # The autoencoder of 0.1 does not record which documents it has not seen.
         report = indexer.train_reranker(settings=settings)
         assert "autoencoder" not in report.info.groups

@@ -22,7 +22,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("reliability") / "c"
     with Indexer.create(path, Vocabulary(demo_concepts(0)), language="en") as indexer:
         indexer.add(demo_documents(300, 0))
-        indexer.train_reranker(settings=RerankTrainingSettings(rounds=10, threads=1))
+        indexer.train_reranker(settings=RerankTrainingSettings(rounds=10, linear=False, threads=1))
     return path
 
 

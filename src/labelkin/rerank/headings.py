@@ -32,15 +32,16 @@ class Headings:
     (columns × columns) has 1 where the second is directly above the first.
     `all_names` (names × terms) and `all_weights` are the same for all names with
     different words, synonyms included; `bearers` are their columns, ascending.
+    Models of earlier versions lack the last three, and the signal that needs them.
     """
 
     names: csr_matrix[Any]
     weights: Floats
     words: Floats
     broader: csr_matrix[Any]
-    all_names: csr_matrix[Any]
-    all_weights: Floats
-    bearers: Integers
+    all_names: csr_matrix[Any] = field(default_factory=lambda: _no_names())
+    all_weights: Floats = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
+    bearers: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     derived: Memo = field(default_factory=Memo, metadata={"saved": False})
 
     @property
@@ -72,6 +73,13 @@ class Headings:
             self.all_weights,
             self.bearers,
         )
+
+
+def _no_names() -> csr_matrix[Any]:
+    from scipy.sparse import csr_matrix
+
+    nothing: csr_matrix[Any] = csr_matrix((0, 0), dtype=np.float32)
+    return nothing
 
 
 def describe_headings(vocabulary: Vocabulary, terms: TermColumns, language: str) -> Headings:
