@@ -322,12 +322,22 @@ def test_matched_terms_of_headings_are_marked(named: Indexer) -> None:
 
 
 def test_pruned_queries_search_headings_with_the_same_terms(named: Indexer) -> None:
+    named.add([text(f"oven {n}", "oven", "n3") for n in range(5)])
     changed(named, "neighbours", max_query_terms=1)
-    # Only headings have "bread", so it is less informative than any word that texts have.
-    near = named.neighbour_arrays([text("q", "bread quixotic")], 5)
+    # A rare word, in texts and headings; the frequent one is looked for in neither.
+    near = named.neighbour_arrays([text("q", "quixotic oven")], 9)
     assert sorted(ids(named, near)) == ["knight", "mill"]
-    near = named.neighbour_arrays([text("q", "bread")], 5)
+    near = named.neighbour_arrays([text("q", "oven")], 9)
+    assert len(ids(named, near)) == 6
+
+
+def test_words_that_only_headings_have(named: Indexer) -> None:
+    near = named.neighbour_arrays([text("q", "bread"), text("r", "zeppelin")], 5)
     assert sorted(ids(named, near)) == ["knight", "loaf"]
+    assert near.own_scores[0] > 0
+    assert (near.distances("self")[0, :2] < 1).all()
+    assert ids(named, near, 1) == []
+    assert near.own_scores[1] == 0
 
 
 def test_an_index_without_headings_is_replaced(named: Indexer) -> None:

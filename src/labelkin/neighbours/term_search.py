@@ -30,8 +30,7 @@ _CHUNK = 16
 class TermQuery:
     """The terms of a text that the index has, with their weights by field.
 
-    `shares` is what each, by kind and term, adds to the text's own score: 0 for a term that
-    only the names of headings have.
+    `shares` is what each, by kind and term, adds to the text's own score.
     """
 
     shares: dict[tuple[str, str], float]
@@ -165,25 +164,24 @@ class TermSearch(NeighbourSearch):
     ) -> None:
         """Add the terms of one kind to a query."""
         idfs = self._idfs(searcher, kind, weights)
+        query.weighted[kind] = {term: weights[term] for term in idfs}
+        if self._settings.heading_weight:
+            field = heading_field(kind)
+            in_names = self._idfs(searcher, field, weights)
+            if in_names:
+                unknown = idf(searcher.statistics(field).documents, 0)
+                idfs = {**dict.fromkeys(in_names, unknown), **idfs}
+            # The engine multiplies by the rarity of a term in headings. That in texts is as good,
+            # and scores then do not depend on the headings of documents that are held out.
+            query.weighted[field] = {
+                term: self._settings.heading_weight * weights[term] * idfs[term] / of_names
+                for term, of_names in in_names.items()
+            }
         if idfs:
             statistics = searcher.statistics(kind)
             shares = statistics.contributions(Counter(terms), len(terms), idfs)
             for term, share in shares.items():
                 query.shares[kind, term] = weights[term] * share
-            query.weighted[kind] = {term: weights[term] for term in idfs}
-        if not self._settings.heading_weight:
-            return
-        field = heading_field(kind)
-        in_names = self._idfs(searcher, field, weights)
-        unknown = idf(searcher.statistics(field).documents, 0) if in_names else 0.0
-        # The engine multiplies by the rarity of a term in headings. That in texts is as good and
-        # leaves scores independent of the headings that documents have which are held out.
-        query.weighted[field] = {
-            term: self._settings.heading_weight * weights[term] * idfs.get(term, unknown) / of_names
-            for term, of_names in in_names.items()
-        }
-        for term in in_names:
-            query.shares.setdefault((kind, term), 0.0)
 
     def _term_weights(self, texts: Texts) -> dict[str, list[dict[str, float]]]:
         """For each kind the weight of each term of each text."""
