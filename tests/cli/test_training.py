@@ -79,7 +79,7 @@ def test_everything_by_default(run: Run, demo: str) -> None:
     content = json.loads(again.stdout)
     assert (content["label_ae"], content["method"]) == (None, "rerank")
     trained = content["rerank"]
-    assert (trained["held_out"], trained["given"], trained["calibrated_on"]) == (42, 30, 6)
+    assert (trained["held_out"], trained["given"], trained["calibrated_on"]) == (126, 30, 6)
     assert "autoencoder" in trained["groups"]
     assert trained["threshold"] == configured()["rerank"]["threshold"]
     files = Path("demo/models/rerank").iterdir()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -101,12 +101,11 @@ class Evidence:
     @property
     def in_title(self) -> csr_matrix[Any]:
         """1 where the title of a document has a term."""
-
-        def computed() -> csr_matrix[Any]:
-            titles = [replace(one, body="", fields={}) for one in self.queries.prepared]
-            return indicator(self.knowledge.terms.counts(STEMS().extract(titles)))
-
-        return self.once("in title", computed)
+        terms = self.knowledge.terms
+        return self.once(
+            "in title",
+            lambda: indicator(terms.counts(self.queries.title_terms([STEMS()])["stems"])),
+        )
 
     def knows(self, signal: Signal) -> bool:
         """Whether the features of a signal can be used."""

@@ -78,7 +78,7 @@ class Headings:
 def _no_names() -> csr_matrix[Any]:
     from scipy.sparse import csr_matrix
 
-    nothing: csr_matrix[Any] = csr_matrix((0, 0), dtype=np.float32)
+    nothing: csr_matrix[Any] = csr_matrix(np.zeros((0, 0), dtype=np.float32))
     return nothing
 
 
