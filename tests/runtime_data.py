@@ -22,7 +22,7 @@ def make_trained(path: Path, further: Sequence[Concept] = ()) -> list[str]:
     vocabulary = Vocabulary([*demo_concepts(0), *further])
     with Indexer.create(path, vocabulary, language="en") as indexer:
         indexer.add(demo_documents(DOCUMENTS, 0))
-        rerank = RerankTrainingSettings(documents=50, rounds=20, threads=1)
+        rerank = RerankTrainingSettings(documents=50, rounds=20, linear=False, threads=1)
         held_out = rerank.held_out(indexer.snapshot())
         label_ae = TrainingSettings(preset="32/24/16", epochs=4, batch_size=32, device="cpu")
         with suppress(MissingExtraError):

@@ -159,7 +159,11 @@ def test_tables_of_commands_name_verbs_and_options_that_exist() -> None:
             assert command is not None, usage
             if hasattr(command, "commands"):
                 command = command.commands[words[0]]
-            known = {name for parameter in command.params for name in parameter.opts}
+            known = {
+                name
+                for parameter in command.params
+                for name in (*parameter.opts, *parameter.secondary_opts)
+            }
             options = re.findall(r"(?<!\w)(--?[a-z][\w-]*)", usage)
             assert set(options) <= known, usage
             checked += 1

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from labelkin import Document, Indexer, Settings
+from labelkin.store.config import CONFIG_NAME, RECIPES, update_config
 
 FIXTURES = Path(__file__).parent / "fixtures"
 VERSIONS = sorted(path.name.removesuffix(".tar.gz") for path in FIXTURES.glob("*.tar.gz"))
@@ -28,6 +29,13 @@ def kept(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, dict]:
     return tmp_path / "collection", expected
 
 
+@pytest.fixture
+def papers(kept: tuple[Path, dict]) -> tuple[Path, dict]:
+    """A kept collection that finds neighbours as all versions did until 0.1."""
+    update_config(kept[0] / CONFIG_NAME, {"neighbours": RECIPES["paper"]["neighbours"]})
+    return kept
+
+
 def queries(expected: dict) -> list[Document]:
     return [
         Document(one["id"], one["title"], one["body"], language="en") for one in expected["queries"]
@@ -39,8 +47,8 @@ def test_there_is_a_kept_collection() -> None:
 
 
 @pytest.mark.parametrize("method", ["knn", "lexical", "label-ae", "mix", "mix-ranked", "rerank"])
-def test_the_same_suggestions(kept: tuple[Path, dict], method: str) -> None:
-    path, expected = kept
+def test_the_same_suggestions(papers: tuple[Path, dict], method: str) -> None:
+    path, expected = papers
     if method == "rerank":
         pytest.importorskip("lightgbm", reason="needs the extra `rerank`")
     with Indexer.open(path) as indexer:
@@ -54,8 +62,8 @@ def test_the_same_suggestions(kept: tuple[Path, dict], method: str) -> None:
                 assert one.score == pytest.approx(score, abs=1e-4)
 
 
-def test_the_index_is_used_as_it_is(kept: tuple[Path, dict]) -> None:
-    path, expected = kept
+def test_the_index_is_used_as_it_is(papers: tuple[Path, dict]) -> None:
+    path, expected = papers
 
     def files() -> set[str]:
         return {file.name for file in path.glob("indexes/terms-*/*") if file.suffix != ".lock"}
@@ -67,6 +75,45 @@ def test_the_index_is_used_as_it_is(kept: tuple[Path, dict]) -> None:
     assert files() == before
 
 
+def test_without_the_keys_of_later_versions_the_defaults_apply(kept: tuple[Path, dict]) -> None:
+    path, expected = kept
+    (before,) = path.glob("indexes/terms-*")
+    assert "heading_weight" not in (path / CONFIG_NAME).read_text(encoding="utf-8")
+    with Indexer.open(path) as indexer:
+        assert indexer.config.neighbours.heading_weight > 0
+        # The index is replaced once.
+        assert indexer.build() == 180
+        assert indexer.build() == 0
+        for method in indexer.usable_methods():
+            settings = Settings.from_config(indexer.config, method)
+            assert len(indexer.suggest(queries(expected), settings=settings)) == len(
+                expected["queries"]
+            )
+    (after,) = path.glob("indexes/terms-*")
+    assert after != before
+
+
+def test_a_reranker_trained_with_the_former_search_says_how_to_adapt_it(
+    kept: tuple[Path, dict], caplog: pytest.LogCaptureFixture
+) -> None:
+    pytest.importorskip("lightgbm", reason="needs the extra `rerank`")
+    path, expected = kept
+    model = path / "models" / "rerank" / "model.json"
+    content = json.loads(model.read_text(encoding="utf-8"))
+    content.pop("checksum", None)
+    with Indexer.open(path) as indexer:
+        # What versions after 0.1 record in a model.
+        recorded = indexer.search().settings_fingerprint() | {"engine": "bm25"}
+        model.write_text(json.dumps(content | {"neighbours": recorded}), encoding="utf-8")
+        caplog.clear()
+        settings = Settings.from_config(indexer.config, "rerank")
+        for _ in range(2):
+            assert any(indexer.suggest(queries(expected), settings=settings))
+    (line,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert "other settings of the search by stems (engine: 'bm25', now 'bm25, terms by" in line
+    assert f"`labelkin train {path} --only rerank` adapts it" in line
+
+
 def test_documents_can_be_added_and_trained_on(kept: tuple[Path, dict]) -> None:
     pytest.importorskip("lightgbm", reason="needs the extra `rerank`")
     from labelkin import RerankTrainingSettings
@@ -74,10 +121,11 @@ def test_documents_can_be_added_and_trained_on(kept: tuple[Path, dict]) -> None:
     path, _ = kept
     with Indexer.open(path) as indexer:
         some = next(iter(indexer.documents()))
-        indexer.add([Document("new", "Barns once more", language="en", labels=some.labels)])
-        near = indexer.neighbours([Document("", "Barns once more", language="en")], k=1)
+        words = "Barns of quixotic windmills"
+        indexer.add([Document("new", words, language="en", labels=some.labels)])
+        near = indexer.neighbours([Document("", words, language="en")], k=1)
         assert near[0][0].id == "new"
-        settings = RerankTrainingSettings(documents=25, rounds=3, threads=1)
+        settings = RerankTrainingSettings(documents=25, rounds=3, linear=False, threads=1)
         # The autoencoder of 0.1 does not record which documents it has not seen.
         report = indexer.train_reranker(settings=settings)
         assert "autoencoder" not in report.info.groups

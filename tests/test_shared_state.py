@@ -88,7 +88,9 @@ def test_a_reranker_trained_on_a_later_state_is_used(indexer: Indexer) -> None:
     indexer.suggest(texts, settings=asked("knn"))
     with Indexer.open(indexer.collection.path) as other:
         other.add(more(5))
-        other.train_reranker(settings=RerankTrainingSettings(documents=50, rounds=3, threads=1))
+        other.train_reranker(
+            settings=RerankTrainingSettings(documents=50, rounds=3, linear=False, threads=1)
+        )
     # As if the background thread had not noticed the new documents yet.
     stale = indexer.runtime._current
     assert stale is not None
@@ -267,7 +269,7 @@ def test_an_autoencoder_trained_meanwhile_does_not_reach_the_reranker(
                 with Indexer.open(indexer.collection.path) as other:
                     other.train_label_ae(quick)
 
-    settings = RerankTrainingSettings(documents=50, rounds=3, threads=1)
+    settings = RerankTrainingSettings(documents=50, rounds=3, linear=False, threads=1)
     report = indexer.train_reranker(settings=settings, observer=Intruder())
     assert "autoencoder" in report.info.groups
     assert len(used) == 1

@@ -21,7 +21,7 @@ PLAN = TrainingPlan(
     held_out=6000,
     unseen=6000,
     label_ae=TrainingSettings(),
-    rerank=RerankTrainingSettings(),
+    rerank=RerankTrainingSettings(linear=False),
 )
 
 

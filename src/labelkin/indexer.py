@@ -34,7 +34,7 @@ from labelkin.scoring.ranking import Ranking
 from labelkin.scoring.settings import Settings
 from labelkin.scoring.suggestion import Suggestion, fold_broader, fold_broader_labels
 from labelkin.store.collection import Collection
-from labelkin.store.config import CollectionSection, Config, LabelsSection
+from labelkin.store.config import CollectionSection, Config, LabelsSection, with_recipe
 from labelkin.store.derived import BuildProgress
 from labelkin.store.info import CollectionInfo, collection_info
 from labelkin.store.reports import AddReport, RemoveReport
@@ -117,13 +117,15 @@ class Indexer(Closing):
         *,
         name: str = "",
         language: str = "auto",
+        recipe: str | None = None,
         follow: bool = False,
     ) -> Indexer:
         """A new collection at `path`.
 
         Without a vocabulary, the labels found in documents become it.
         `language` is that of documents that do not state their own; "auto"
-        detects it from each text. `follow` is explained at `open`.
+        detects it from each text. `recipe` names settings other than the defaults:
+        "paper" finds neighbours as the paper does. `follow` is explained at `open`.
         """
         if isinstance(vocabulary, str | Path):
             raise ConfigError(
@@ -139,6 +141,8 @@ class Indexer(Closing):
             collection=CollectionSection(name=name, language=code),
             labels=LabelsSection(unknown="keep" if vocabulary is None else "report"),
         )
+        if recipe is not None:
+            config = with_recipe(config, recipe)
         collection = Collection.create(Path(path), vocabulary or Vocabulary(), config)
         return cls(collection, follow=follow)
 
@@ -160,12 +164,15 @@ class Indexer(Closing):
         *,
         name: str = "",
         language: str = "auto",
+        recipe: str | None = None,
         follow: bool = False,
     ) -> Indexer:
         """The collection at `path`, created if there is none; the rest as in `create`."""
         if is_collection(Path(path)):
             return cls.open(path, follow=follow)
-        return cls.create(path, vocabulary, name=name, language=language, follow=follow)
+        return cls.create(
+            path, vocabulary, name=name, language=language, recipe=recipe, follow=follow
+        )
 
     def close(self) -> None:
         """Close all files, models and threads."""

@@ -487,7 +487,10 @@ class NeighboursRequest(Request):
 
 
 class TermMessage(Message):
-    """A term that a document shares with a text, and its share of the score."""
+    """A term that a document shares with a text, and its share of the score.
+
+    The kind is `headings` for a term in the name of one of the document's headings.
+    """
 
     kind: str
     term: str

@@ -50,13 +50,14 @@ CLASSIFIERS_A_SECOND = 100
 class TrainingPlan:
     """Which models are trained, and on how many documents; None for no model.
 
-    `held_out` documents train the reranker, besides those `given`; `unseen` of
-    them are not shown to the autoencoder.
+    `held_out` documents train the reranker, besides those `given`, in so many
+    `folds`; `unseen` of them are not shown to the autoencoder.
     """
 
     documents: int
     headings: int
     held_out: int = 0
+    folds: int = 0
     unseen: int = 0
     given: int = 0
     label_ae: TrainingSettings | None = None
@@ -84,9 +85,9 @@ class TrainingPlan:
         seconds = self.documents / TEXTS_A_SECOND + trained_on / CANDIDATE_SETS_A_SECOND
         seconds += 2 * trained_on * self.rerank.rounds / GROWTH_A_SECOND
         if self.rerank.linear:
-            # Once without the held-out documents, once with them.
-            seconds += 2 * self.headings / CLASSIFIERS_A_SECOND
-            seconds += self.documents / NEIGHBOURS_A_SECOND
+            # Once without the documents of each fold, once with all.
+            seconds += (self.folds + 1) * self.headings / CLASSIFIERS_A_SECOND
+            seconds += self.documents * (1 / NEIGHBOURS_A_SECOND + 1 / TEXTS_A_SECOND)
         return seconds
 
 
@@ -102,12 +103,13 @@ def make_plan(
     """The plan for a collection. The autoencoder sees held-out documents unless `is_unseen`."""
     label_sets, tombstones = reader.label_sets(), reader.tombstones()
     frequencies = label_sets.frequencies(reader.generation().next_column, tombstones)
-    count = 0 if held_out is None else len(held_out.held_out)
+    count = 0 if held_out is None else held_out.count
     return TrainingPlan(
         documents=int(np.count_nonzero(np.delete(label_sets.sizes(), tombstones))),
         headings=int(np.count_nonzero(frequencies)),
         held_out=count,
-        unseen=count if is_unseen else 0,
+        folds=0 if held_out is None else len(held_out.folds),
+        unseen=0 if held_out is None or not is_unseen else len(held_out.unseen),
         given=given,
         label_ae=label_ae,
         rerank=rerank,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from labelkin import Indexer
+from labelkin import Indexer, RerankTrainingSettings
 from labelkin.demo import demo_concepts, demo_documents
 from labelkin.vocab import Vocabulary
 
@@ -37,7 +37,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with Indexer.create(path, Vocabulary(demo_concepts(0)), language="en") as indexer:
         indexer.add(demo_documents(400, 0))
         if not _lacks("lightgbm"):
-            indexer.train(label_ae=False)
+            indexer.train(label_ae=False, rerank=RerankTrainingSettings(linear=False))
         indexer.warm_up(indexer.usable_methods())
     return path
 

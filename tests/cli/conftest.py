@@ -76,7 +76,7 @@ def _reranked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     documents = list(demo_documents(400, 0))
     with Indexer.create(folder / "demo", Vocabulary(demo_concepts(0)), language="en") as indexer:
         indexer.add(documents[:340])
-        report = indexer.train_reranker(settings=RerankTrainingSettings(rounds=20))
+        report = indexer.train_reranker(settings=RerankTrainingSettings(rounds=20, linear=False))
         assert indexer.adopt_reranker(report)
     write_corpus(documents[340:], folder / "held.jsonl")
     return folder

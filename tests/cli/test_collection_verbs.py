@@ -19,6 +19,22 @@ def test_init(run: Run, tmp_path: Path) -> None:
     assert again.stderr == "error: new: already exists; choose another name or remove it\n"
 
 
+def test_init_with_a_recipe(run: Run, tmp_path: Path) -> None:
+    assert run("init", "usual").exit_code == 0
+    assert run("init", "papers", "--recipe", "paper").exit_code == 0
+    usual, papers = (
+        set((tmp_path / name / "labelkin.toml").read_text().splitlines())
+        for name in ("usual", "papers")
+    )
+    # [representation] has a title_weight of 1 in both.
+    assert papers - usual == {'term_frequency = "once"', "heading_weight = 0.0"}
+    assert "title_weight = 3" in usual - papers
+    wrong = run("init", "new", "--recipe", "papers")
+    assert wrong.exit_code == 1
+    assert wrong.stderr == "error: no recipe 'papers'; known: paper\n"
+    assert not (tmp_path / "new").exists()
+
+
 def test_init_with_a_bad_vocabulary_leaves_nothing(run: Run, tmp_path: Path) -> None:
     (tmp_path / "v.ttl").write_text("@prefix broken")
     result = run("init", "new", "--vocab", "v.ttl")

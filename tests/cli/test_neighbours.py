@@ -42,7 +42,8 @@ def test_files(run: Run, demo: str) -> None:
     Path("q.jsonl").write_text('{"id": "q1", "title": "wheat"}\n{"id": "q2", "title": "zzz"}\n')
     found = json.loads(run("neighbours", demo, "q.jsonl", "-k", 2, "--json").stdout)
     assert [row["id"] for row in found] == ["q1", "q2"]
-    assert found[0]["neighbours"][0]["terms"] == ["wheat"]
+    # In its text, and in the name of one of its headings.
+    assert found[0]["neighbours"][0]["terms"] == ["wheat", "heading:wheat"]
     assert 0 <= found[0]["neighbours"][0]["distance"] <= 1
     assert found[1]["neighbours"] == []
     assert (

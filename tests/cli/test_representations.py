@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
+from labelkin import Indexer, read_corpus
 from labelkin.corpus import Document
 from labelkin.demo import demo_documents
 from labelkin.represent import KINDS, TermKind
@@ -62,13 +63,13 @@ def test_compare_representations(run: Run, demo: str) -> None:
 def test_comparing_analyses_each_text_once(
     run: Run, demo: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[tuple[str, ...]] = []
+    asked: list[tuple[str, tuple[str, ...]]] = []
 
     class Words:
         def analyse(
             self, documents: Sequence[Document], kinds: Sequence[str]
         ) -> Iterator[list[list[str]]]:
-            asked.extend(tuple(kinds) for _ in documents)
+            asked.extend((document.text, tuple(kinds)) for document in documents)
             return ([document.text.split() for _ in kinds] for document in documents)
 
     words = Words()
@@ -78,7 +79,13 @@ def test_comparing_analyses_each_text_once(
     options = [option for name in names for option in ("--representation", name)]
     result = run("compare-representations", demo, "d.jsonl", *options, "--json")
     assert {row["representation"] for row in json.loads(result.stdout)} == {*names}
-    assert asked == [("lemmas", "nps")] * 150
+    with Indexer.open(demo) as indexer:
+        texts = {document.text for document in indexer.documents()}
+    assert [kinds for text, kinds in asked if text in texts] == [("lemmas", "nps")] * 150
+    # Besides them the names of headings, once, and the titles of the texts to search with.
+    titles = {document.title for document in read_corpus("d.jsonl").documents()}
+    names_of_headings = [text for text, _ in asked if text not in texts | titles]
+    assert len(names_of_headings) == len({*names_of_headings}) > 0
     # The one for all, and that of the settings.
     assert len(list((Path(demo) / "indexes").glob("terms-*"))) <= 2
 

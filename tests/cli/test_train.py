@@ -18,11 +18,13 @@ def demo(run: Run) -> str:
     from labelkin import Indexer
     from labelkin.corpus import write_corpus
     from labelkin.demo import demo_concepts, demo_documents
+    from labelkin.store.config import update_config
     from labelkin.vocab import Vocabulary
 
     documents = list(demo_documents(360, 0))
     with Indexer.create("demo", Vocabulary(demo_concepts(0)), language="en") as indexer:
         indexer.add(documents[:300])
+    update_config(Path("demo/labelkin.toml"), {"rerank": {"linear": False}})
     write_corpus(documents[300:], Path("held.jsonl"))
     return "demo"
 

@@ -31,7 +31,11 @@ def demo(run: Run) -> str:
     write_corpus(documents[300:], Path("held.jsonl"))
     write_corpus(documents[290:330], Path("overlapping.jsonl"))
     config = Path("demo/labelkin.toml")
-    config.write_text(config.read_text().replace("rounds = 300", "rounds = 10"))
+    config.write_text(
+        config.read_text()
+        .replace("rounds = 300", "rounds = 10")
+        .replace("linear = true", "linear = false")
+    )
     return "demo"
 
 
@@ -57,7 +61,7 @@ def test_everything_by_default(run: Run, demo: str) -> None:
     lines = done.stderr.splitlines()
     assert lines[0].startswith("Training on 300 documents with ")
     assert lines[1].startswith("  label autoencoder: 258 label sets, at most 2 epochs")
-    assert lines[2].startswith("  reranker: 42 documents held out of all statistics")
+    assert lines[2].startswith("  reranker: 126 documents held out of all statistics in 3 folds; ")
     assert lines[-1] == "The default method is now rerank instead of knn (labelkin.toml)."
     facts = {line.split("  ")[0] for line in done.stdout.splitlines()}
     assert facts >= {"Layers", "Candidates", "MiF", "Calibration error", "Accept", "Review"}
@@ -70,12 +74,12 @@ def test_everything_by_default(run: Run, demo: str) -> None:
     again = run("train", demo, "--only", "rerank", "--tune", "overlapping.jsonl", "--json")
     assert again.exit_code == 0, again.stderr
     assert "Skipping 10 documents to tune on: in the collection itself" in again.stderr
-    assert "held out of all statistics and 30 given" in again.stderr
+    assert "held out of all statistics in 3 folds and 30 given" in again.stderr
     assert again.stderr.splitlines()[-1] == "The default method is still rerank."
     content = json.loads(again.stdout)
     assert (content["label_ae"], content["method"]) == (None, "rerank")
     trained = content["rerank"]
-    assert (trained["held_out"], trained["given"], trained["calibrated_on"]) == (42, 30, 6)
+    assert (trained["held_out"], trained["given"], trained["calibrated_on"]) == (126, 30, 6)
     assert "autoencoder" in trained["groups"]
     assert trained["threshold"] == configured()["rerank"]["threshold"]
     files = Path("demo/models/rerank").iterdir()

@@ -10,6 +10,7 @@ from labelkin.exceptions import ConfigError
 from labelkin.experiments.cases import rows_of
 from labelkin.experiments.grid import read_grid, shipped_grids
 from labelkin.experiments.published import COLUMNS, paper_key, published
+from labelkin.store.config import RECIPES
 
 from .small_grid import GRID
 
@@ -53,6 +54,24 @@ def test_limits_by_size() -> None:
     assert read_grid("scale", quick=True).limits("medium", 2000) == (200, 0.25)
 
 
+@pytest.mark.parametrize("quick", [False, True])
+def test_the_shipped_grids_search_as_the_paper_does(quick: bool) -> None:
+    for name in shipped_grids():
+        settings = read_grid(name, quick=quick).collection.all_settings()
+        assert settings["neighbours"]["term_frequency"] == "once"
+        assert settings["neighbours"]["heading_weight"] == 0
+    medline = read_grid("medline").collection
+    assert medline.all_settings()["dense"] == medline.settings["dense"]
+
+
+def test_a_grid_s_own_settings_change_those_of_its_recipe(changed_grid: Change) -> None:
+    lines = 'language = "en"\nrecipe = "paper"\n[collection.settings.neighbours]\nk = 7'
+    part = read_grid(changed_grid('language = "en"', lines)).collection
+    assert part.all_settings()["neighbours"] == {**RECIPES["paper"]["neighbours"], "k": 7}
+    assert part.all_settings()["suggest"] == RECIPES["paper"]["suggest"]
+    assert RECIPES["paper"]["neighbours"]["k"] == 20
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -71,6 +90,7 @@ def test_limits_by_size() -> None:
         ('title = "A generated collection"', "", "title is missing"),
         ('method = "knn"', 'method = "knn"\nmodel = "tiny"', "takes no model"),
         ("[splits]", "[collection.settings.dense]\nindx = 1\n[splits]", "dense.indx"),
+        ('language = "en"', 'recipe = "x"', "collection: no recipe 'x'; known: paper"),
     ],
 )
 def test_an_invalid_grid_raises_a_message_of_one_line(

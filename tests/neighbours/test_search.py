@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import signal
 import subprocess
@@ -13,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from labelkin.corpus import Document
+from labelkin.corpus import Correction, Document
 from labelkin.demo import demo_documents
 from labelkin.exceptions import (
     CollectionBusyError,
@@ -27,6 +28,7 @@ from labelkin.neighbours.tantivy_engine import Record, TantivyEngine
 from labelkin.represent import KINDS, TermKind
 from labelkin.store.config import CONFIG_NAME, Config, update_config
 from labelkin.store.locks import FileLock, beside
+from labelkin.vocab import Concept, Vocabulary
 
 Mounted = Callable[..., AbstractContextManager[Callable[..., None]]]
 
@@ -149,12 +151,237 @@ def test_pruned_queries_keep_the_strongest_terms(indexer: Indexer) -> None:
 def test_matched_terms(indexer: Indexer) -> None:
     indexer.add([text("a", "quixotic windmill quixotic rye", "X")])
     indexer.build()
-    stored = indexer.document("a")
-    assert stored is not None
+    stored = indexer.collection.texts_of([300])
     query = text("q", "quixotic windmill tower")
-    (matches,) = indexer.search().matched_terms(query, [stored])
+    (matches,) = indexer.search().matched_terms(query, stored)
     assert [match.term for match in matches] == ["quixot", "windmil"]
     assert sum(match.share for match in matches) == pytest.approx(1)
+
+
+HEADINGS = {"n1": "Quixotic windmills", "n2": "Rye bread", "n3": "Rye"}
+
+
+@pytest.fixture
+def named(tmp_path: Path) -> Iterator[Indexer]:
+    """Documents whose headings have words that their texts lack."""
+    vocabulary = Vocabulary(Concept(key, {"en": name}) for key, name in HEADINGS.items())
+    made = Indexer.create(tmp_path / "n", vocabulary, language="en")
+    made.add(
+        [
+            text("mill", "grinding flour by wind", "n1"),
+            text("loaf", "sourdough loaf oven", "n2", "n3"),
+            text("field", "harvest of cereals", "n3"),
+            text("knight", "quixotic novel of windmills", "n2"),
+        ]
+    )
+    yield made
+    made.close()
+
+
+def test_documents_are_found_by_the_names_of_their_headings(named: Indexer) -> None:
+    near = named.neighbour_arrays([text("q", "windmills")], 5)
+    assert sorted(ids(named, near)) == ["knight", "mill"]
+    changed(named, "neighbours", heading_weight=0.0)
+    near = named.neighbour_arrays([text("q", "windmills")], 5)
+    assert ids(named, near) == ["knight"]
+
+
+def test_a_heading_word_counts_once_however_many_headings_have_it(named: Indexer) -> None:
+    near = named.neighbour_arrays([text("q", "rye")], 5)
+    searcher = named.search()._searcher
+    # "rye bread" and "rye" are two words: as rare as in the other documents, in a longer field.
+    assert searcher.document_frequencies("stems_headings", ["rye"]) == [3]
+    assert ids(named, near)[0] == "field"
+    assert sorted(ids(named, near)[1:]) == ["knight", "loaf"]
+    assert near.scores[0, 1] == near.scores[0, 2]
+
+
+def test_a_document_never_searches_with_its_own_headings(named: Indexer) -> None:
+    mill = named.document("mill")
+    assert mill is not None
+    assert mill.labels == ("n1",)
+    # Its heading names the text of "knight", but its own text does not.
+    assert ids(named, named.neighbour_arrays([mill], 5)) == []
+    held_out = Document("new", mill.title, labels=mill.labels, language="en")
+    assert ids(named, named.neighbour_arrays([held_out], 5)) == ["mill"]
+    assert (named.search().search_rows(np.array([0]), 5).rows == NO_NEIGHBOUR).all()
+    named.add([text("wind", "wind", "n3")])
+    assert ids(named, named.neighbour_arrays([mill], 5)) == ["wind"]
+    (terms,) = named.neighbours([mill], 1, terms=9)
+    assert [(one.kind, one.term) for one in terms[0].terms] == [("stems", "wind")]
+
+
+def test_corrected_headings_are_searched(named: Indexer) -> None:
+    query = [text("q", "windmills")]
+    named.build()
+    named.add([Correction("mill", ("n2",)), Correction("field", ("n1",))])
+    assert sorted(ids(named, named.neighbour_arrays(query, 5))) == ["field", "knight"]
+    with Indexer.open(named.collection.path) as other:
+        assert other.build() == 0
+        other.remove(["field"])
+    assert ids(named, named.neighbour_arrays(query, 5)) == ["knight"]
+
+
+def test_a_deprecated_heading_goes_by_its_successors_name(tmp_path: Path) -> None:
+    concepts = [
+        Concept("old", {"en": "Phthisis"}, deprecated=True, replaced_by=("gone", "new")),
+        Concept("new", {"en": "Tuberculosis"}),
+        Concept("dead", {"en": "Dropsy"}, deprecated=True),
+    ]
+    with Indexer.create(tmp_path / "c", Vocabulary(concepts), language="en") as indexer:
+        indexer.add([text("a", "lungs", "old"), text("b", "heart", "dead")])
+        queries = [text("q", name) for name in ("tuberculosis", "phthisis", "dropsy")]
+        near = indexer.neighbour_arrays(queries, 3)
+        assert [ids(indexer, near, place) for place in range(3)] == [["a"], [], ["b"]]
+
+
+def test_headings_are_named_in_the_language_of_the_document(tmp_path: Path) -> None:
+    concepts = [
+        Concept("cat", {"en": "Cats", "de": "Katzen"}),
+        Concept("economics", {"en": "Economics"}),
+        Concept("http://example.org/bare", {}),
+    ]
+    with Indexer.create(tmp_path / "c", Vocabulary(concepts)) as indexer:
+        indexer.add(
+            [
+                Document("de", "Haustier", labels=("cat", "economics"), language="de"),
+                Document("en", "pet", labels=("cat",), language="en"),
+                Document("bare", "animal", labels=("http://example.org/bare",), language="en"),
+            ]
+        )
+        queries = [
+            Document("1", "Katze", language="de"),
+            Document("2", "cat", language="en"),
+            # No German name: the English one is found by texts in both languages.
+            Document("3", "economics", language="de"),
+            Document("4", "economic", language="en"),
+            Document("5", "http example org", language="en"),
+        ]
+        near = indexer.neighbour_arrays(queries, 3)
+        lists = [ids(indexer, near, place) for place in range(5)]
+        assert lists == [["de"], ["en"], ["de"], ["de"], []]
+
+
+def test_labels_without_a_vocabulary_are_words_too(indexer: Indexer) -> None:
+    indexer.add([text("a", "lungs", "Quixotic zeppelins")])
+    near = indexer.neighbour_arrays([text("q", "zeppelin")], 3)
+    assert ids(indexer, near) == ["a"]
+
+
+def test_terms_weigh_by_their_frequency_and_in_titles_more(tmp_path: Path) -> None:
+    with Indexer.create(tmp_path / "c", language="en") as indexer:
+        indexer.add(
+            [text("rye", "rye", "L"), text("oats", "oats", "L"), text("barley", "barley", "L")]
+        )
+        query = [Document("q", "barley", "oats oats rye", language="en")]
+
+        def scores() -> dict[str, float]:
+            near = indexer.neighbour_arrays(query, 3)
+            return dict(zip(ids(indexer, near), near.scores[0].tolist(), strict=True))
+
+        by_log = scores()
+        assert by_log["oats"] == pytest.approx(by_log["rye"] * (1 + math.log(2)), rel=1e-5)
+        assert by_log["barley"] == pytest.approx(by_log["rye"] * (1 + math.log(3)), rel=1e-5)
+        changed(indexer, "neighbours", title_weight=1)
+        assert scores()["barley"] == pytest.approx(by_log["rye"], rel=1e-5)
+        changed(indexer, "neighbours", term_frequency="once", title_weight=5)
+        assert scores() == pytest.approx(dict.fromkeys(("rye", "oats", "barley"), by_log["rye"]))
+
+
+def test_a_copy_is_at_0_and_nothing_is_farther_than_1(named: Indexer) -> None:
+    copy = text("copy", "grinding flour by wind")
+    for weight in (0.0, 1.0, 20.0):
+        changed(named, "neighbours", heading_weight=weight)
+        near = named.neighbour_arrays([copy, text("q", "rye bread oven windmills")], 4)
+        distances = near.distances("self")
+        assert distances[0, 0] == 0
+        assert near.duplicates == (("copy", 0),)
+        assert ((distances >= 0) & (distances <= 1)).all()
+        assert (np.diff(near.scores) <= 0).all()
+        assert (near.distances("top")[:, 0] == 0).all()
+
+
+def test_matched_terms_of_headings_are_marked(named: Indexer) -> None:
+    query = Document("q", "windmills", "the windmills of quixotic knights", language="en")
+    ((first, second),) = named.neighbours([query], 2, terms=9)
+    mill, knight = (first, second) if first.id == "mill" else (second, first)
+    assert (mill.id, knight.id) == ("mill", "knight")
+    assert {(one.kind, one.term) for one in mill.terms} == {
+        ("headings", "quixot"),
+        ("headings", "windmil"),
+    }
+    assert {one.kind for one in knight.terms} == {"stems"}
+    # The shares are those of the score itself.
+    for near in (mill, knight):
+        assert sum(one.share for one in near.terms) == pytest.approx(1)
+    weights = {"windmil": 1 + math.log(4), "quixot": 1.0}
+    shares = {one.term: one.share for one in mill.terms}
+    # Equally rare and in the same field: the shares are as the weights.
+    ratio = weights["windmil"] / weights["quixot"]
+    assert shares["windmil"] / shares["quixot"] == pytest.approx(ratio, rel=1e-5)
+
+
+def test_pruned_queries_search_headings_with_the_same_terms(named: Indexer) -> None:
+    named.add([text(f"oven {n}", "oven", "n3") for n in range(5)])
+    changed(named, "neighbours", max_query_terms=1)
+    # A rare word, in texts and headings; the frequent one is looked for in neither.
+    near = named.neighbour_arrays([text("q", "quixotic oven")], 9)
+    assert sorted(ids(named, near)) == ["knight", "mill"]
+    near = named.neighbour_arrays([text("q", "oven")], 9)
+    assert len(ids(named, near)) == 6
+
+
+def test_words_that_only_headings_have(named: Indexer) -> None:
+    near = named.neighbour_arrays([text("q", "bread"), text("r", "zeppelin")], 5)
+    assert sorted(ids(named, near)) == ["knight", "loaf"]
+    assert near.own_scores[0] > 0
+    assert (near.distances("self")[0, :2] < 1).all()
+    assert ids(named, near, 1) == []
+    assert near.own_scores[1] == 0
+
+
+def test_an_index_without_headings_is_replaced(named: Indexer) -> None:
+    folder = named.collection.path
+    changed(named, "neighbours", heading_weight=0.0)
+    named.build()
+    (before,) = (folder / "indexes").glob("terms-*")
+    named.close()
+    # As in a labelkin.toml of an earlier version, which lacks the key.
+    config = folder / CONFIG_NAME
+    lines = config.read_text().splitlines()
+    config.write_text("\n".join(line for line in lines if not line.startswith("heading_weight")))
+    with Indexer.open(folder) as again:
+        assert again.build() == 4
+        (after,) = (folder / "indexes").glob("terms-*")
+        assert after != before
+        assert again.info().indexes == ["stems"]
+        # And back: the index with headings is not needed any more once it is behind.
+        changed(again, "neighbours", heading_weight=0.0)
+        assert ids(again, again.neighbour_arrays([text("q", "windmills")], 5)) == ["knight"]
+        assert list((folder / "indexes").glob("terms-*")) == [after]
+    with Indexer.open(folder) as again:
+        again.add([text("new", "zeppelin", "n1")])
+        again.build()
+        assert list((folder / "indexes").glob("terms-*")) == [before]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{"heading_weight": 2.0}, {"term_frequency": "once"}, {"title_weight": 2}],
+)
+def test_fingerprints_tell_weights_apart(named: Indexer, values: dict[str, object]) -> None:
+    before = named.search().settings_fingerprint()
+    changed(named, "neighbours", **values)
+    assert named.search().settings_fingerprint() != before
+
+
+def test_the_papers_search_has_the_fingerprint_of_earlier_versions(tmp_path: Path) -> None:
+    with Indexer.create(tmp_path / "c", language="en", recipe="paper") as indexer:
+        indexer.add([text("a", "rye", "L")])
+        fingerprint = indexer.search().settings_fingerprint()
+        assert fingerprint["engine"] == "bm25"
+        assert {*fingerprint} == {"representation", "engine", "max_query_terms"}
+        assert list(fingerprint["representation"]) == ["stems"]
 
 
 def test_fingerprints_tell_states_apart(indexer: Indexer, tmp_path: Path) -> None:
@@ -339,7 +566,8 @@ def test_an_index_of_more_kinds_serves_until_it_is_behind(indexer: Indexer, word
         assert words.asked == analysed + 2
         found = other.neighbour_arrays([text("q", "windmill")], 3, representation="nps")
         assert ids(other, found) == ["new"]
-        assert words.asked == analysed + 4
+        # The document, the name of its heading and the text to search with.
+        assert words.asked == analysed + 5
 
 
 def test_representations_in_use_are_kept_up_to_date(indexer: Indexer, words: Words) -> None:
@@ -350,10 +578,11 @@ def test_representations_in_use_are_kept_up_to_date(indexer: Indexer, words: Wor
     analysed = words.asked
     # One request brings the indexes of all representations up to date that were asked for before.
     indexer.neighbour_arrays(query, 3)
-    assert words.asked == analysed + 1
+    # The document and the name of its heading.
+    assert words.asked == analysed + 2
     found = indexer.neighbour_arrays(query, 3, representation="nps")
     assert ids(indexer, found) == ["new"]
-    assert words.asked == analysed + 2
+    assert words.asked == analysed + 3
 
 
 def test_a_search_in_a_larger_index_leaves_it_when_it_is_behind(

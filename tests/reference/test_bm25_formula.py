@@ -9,7 +9,7 @@ import math
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +21,11 @@ from labelkin.neighbours.bm25 import quantised_length
 from labelkin.neighbours.tantivy_engine import TantivySearcher
 
 COUNT = 400
+# Settings of the search: weight of a term by its frequency n in the query, weight of headings.
+SETTINGS: dict[str, tuple[Callable[[int], float], float]] = {
+    "paper": (lambda _: 1.0, 0.0),
+    "default": (lambda n: 1 + math.log(n), 1.5),
+}
 
 
 def one_byte(length: int) -> int:
@@ -41,41 +46,69 @@ def corpus(seed: int, count: int, prefix: str) -> list[Document]:
             f"{prefix}{number}",
             body=" ".join(rng.choices(words, weights, k=rng.randint(1, 300))),
             language="xx",
-            labels=("L",),
+            labels=tuple(
+                " ".join(rng.choices(words, weights, k=rng.randint(1, 3)))
+                for _ in range(rng.randint(1, 12))
+            ),
         )
         for number in range(count)
     ]
 
 
-@pytest.fixture(scope="module")
-def indexer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Indexer]:
-    made = Indexer.create(tmp_path_factory.mktemp("reference") / "c")
+@pytest.fixture(scope="module", params=list(SETTINGS))
+def indexer(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Indexer]:
+    recipe = None if request.param == "default" else request.param
+    made = Indexer.create(tmp_path_factory.mktemp("reference") / "c", recipe=recipe)
     made.add(corpus(1, COUNT, "d"))
     yield made
     made.close()
 
 
-def scores_by_formula(query: Document, documents: list[Document]) -> np.ndarray:
-    bags = [Counter(document.body.split()) for document in documents]
+def settings_of(indexer: Indexer) -> tuple[Callable[[int], float], float]:
+    return SETTINGS["default" if indexer.config.neighbours.heading_weight else "paper"]
+
+
+def texts(documents: list[Document]) -> list[Counter[str]]:
+    return [Counter(document.body.split()) for document in documents]
+
+
+def headings(documents: list[Document]) -> list[Counter[str]]:
+    """The words of a document's headings, each once."""
+    return [Counter({*" ".join(document.labels).split()}) for document in documents]
+
+
+def scores_by_formula(
+    query: Document,
+    bags: list[Counter[str]],
+    weight: Callable[[int], float],
+    documents: list[Document],
+) -> np.ndarray:
+    """The scores of texts or headings; a word is as rare as it is in the texts."""
+    asked = Counter(query.body.split())
     lengths = [bag.total() for bag in bags]
     average = sum(lengths) / len(lengths)
-    frequency = Counter(word for bag in bags for word in bag)
-    scores = np.zeros(len(documents))
+    frequency = Counter(word for bag in texts(documents) for word in bag)
+    scores = np.zeros(len(bags))
     for number, bag in enumerate(bags):
-        for word in set(query.body.split()) & bag.keys():
+        for word in asked.keys() & bag.keys():
             n, tf = frequency[word], bag[word]
-            weight = math.log(1 + (len(bags) - n + 0.5) / (n + 0.5))
+            idf = math.log(1 + (len(bags) - n + 0.5) / (n + 0.5))
             k = 1.2 * (1 - 0.75 + 0.75 * one_byte(lengths[number]) / average)
-            scores[number] += weight * 2.2 * tf / (tf + k)
+            scores[number] += weight(asked[word]) * idf * 2.2 * tf / (tf + k)
     return scores
 
 
 def test_scores_and_order(indexer: Indexer) -> None:
     documents = corpus(1, COUNT, "d")
     queries = corpus(2, 60, "q")
+    weight, of_headings = settings_of(indexer)
     found = indexer.neighbour_arrays(queries, 50)
     for place, query in enumerate(queries):
-        expected = scores_by_formula(query, documents)
+        expected = scores_by_formula(query, texts(documents), weight, documents)
+        in_headings = scores_by_formula(query, headings(documents), weight, documents)
+        expected += of_headings * in_headings
         assert found.scores[place] == pytest.approx(expected[found.rows[place]], rel=1e-5)
         order = np.lexsort((np.arange(COUNT), -np.round(expected / expected.max() * 1e5)))
         assert found.rows[place].tolist() == order[:50].tolist()
@@ -84,9 +117,10 @@ def test_scores_and_order(indexer: Indexer) -> None:
 def test_own_score_is_what_the_text_scores_as_a_document(indexer: Indexer) -> None:
     documents = corpus(1, COUNT, "d")
     copies = [Document(f"copy {d.id}", body=d.body, language="xx") for d in documents[:100]]
+    weight, _ = settings_of(indexer)
     found = indexer.neighbour_arrays(copies, 3)
     for place, copy in enumerate(copies):
-        own = scores_by_formula(copy, documents)[place]
+        own = scores_by_formula(copy, texts(documents), weight, documents)[place]
         assert found.own_scores[place] == pytest.approx(own, rel=1e-5)
     # A very short text may be beaten by a longer one, but is itself at 0 all the same.
     distances = found.distances("self")

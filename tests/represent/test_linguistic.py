@@ -210,7 +210,7 @@ def test_kinds_do_not_collide_in_the_index(tmp_path: Path) -> None:
         assert set(indexer.neighbour_arrays(query, 2, representation="ners").rows[0]) == {0, -1}
         assert set(indexer.neighbour_arrays(query, 2, representation="lemmas").rows[0]) == {0, 1}
         terms = indexer.search("ners+lemmas").matched_terms(
-            query[0], list(indexer.collection.texts_of([0]).values())
+            query[0], indexer.collection.texts_of([0])
         )
         assert {(match.kind, match.term) for match in terms[0]} == {
             ("lemmas", "kenya"),

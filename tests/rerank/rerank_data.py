@@ -10,7 +10,7 @@ from labelkin.demo import demo_concepts, demo_documents
 from labelkin.rerank.settings import RerankTrainingSettings
 from labelkin.vocab import Vocabulary
 
-QUICK = RerankTrainingSettings(documents=80, rounds=30, threads=1)
+QUICK = RerankTrainingSettings(documents=80, rounds=30, linear=False, threads=1)
 DOCUMENTS = 500
 
 

@@ -14,10 +14,11 @@ from labelkin import Document, Indexer
 from labelkin.autoencoder.model import LabelModel
 from labelkin.autoencoder.training_settings import TrainingSettings
 from labelkin.demo import demo_documents
-from labelkin.rerank import training
+from labelkin.rerank.labelled_candidates import LabelledCandidates
 from labelkin.rerank.settings import RerankTrainingSettings
 from labelkin.rerank.signals import SIGNALS, feature_names
 from labelkin.rerank.training import RerankTrainer
+from labelkin.store.config import CONFIG_NAME, update_config
 from labelkin.store.held_out import HeldOut
 
 from .rerank_data import made
@@ -46,14 +47,24 @@ def relabelled(documents: list[Document], places: list[int]) -> list[Document]:
     return changed
 
 
+def exchanged(documents: list[Document], places: list[int]) -> list[Document]:
+    """The documents with each other's labels at some places.
+
+    The mean number of words in the names of a document's headings stays the same: it is all that
+    scores of neighbours know of the headings of other documents.
+    """
+    changed = list(documents)
+    for place, other in zip(places, [*places[1:], places[0]], strict=True):
+        changed[place] = replace(documents[place], labels=documents[other].labels)
+    return changed
+
+
 def held_out_of(indexer: Indexer) -> HeldOut:
     return SETTINGS.held_out(indexer.snapshot())
 
 
-def training_data(
-    indexer: Indexer, monkeypatch: pytest.MonkeyPatch, *, autoencoder: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    """The features that trees are trained on, and which candidates are right."""
+def training_data(indexer: Indexer, *, autoencoder: bool) -> list[LabelledCandidates]:
+    """The candidates that trees are trained on, by folds."""
     held_out = held_out_of(indexer)
     if autoencoder:
         indexer.train_label_ae(AUTOENCODER, held_out=held_out)
@@ -67,46 +78,64 @@ def training_data(
     )
     unavailable = () if autoencoder else ("autoencoder",)
     assert trainer.groups == tuple(name for name in SIGNALS.names() if name not in unavailable)
-    seen = []
-
-    def spy(features, right, names, **settings):
-        assert names == feature_names(trainer.groups)
-        seen.append((features, right))
-        return fit_ranker(features, right, names, **settings)
-
-    fit_ranker = training.fit_ranker
-    with monkeypatch.context() as patched:
-        patched.setattr(training, "fit_ranker", spy)
-        trainer.train()
-    # The last are the trees that are kept, which are trained on all candidates.
-    return seen[-1]
+    candidates, _ = trainer.collect()
+    return candidates
 
 
-@pytest.fixture(scope="module")
-def collections(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Indexer, Indexer]]:
-    """Two collections that differ only in the labels of the held-out documents."""
+@pytest.fixture(scope="module", params=[0, 1])
+def fold(request: pytest.FixtureRequest) -> int:
+    return int(request.param)
+
+
+@pytest.fixture(scope="module", params=["texts only", "texts and headings"])
+def collections(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, fold: int
+) -> Iterator[tuple[Indexer, Indexer]]:
+    """Two collections that differ only in the labels of the documents of one fold."""
     folder: Path = tmp_path_factory.mktemp("leakage")
     documents = few_headings()
     one = made(folder / "one", documents)
-    places = held_out_of(one).held_out.tolist()
+    held_out = held_out_of(one)
+    assert len(held_out.folds) == 2
+    places = held_out.folds[fold].rows.tolist()
     assert len(places) == len(documents) // 7 >= 20
-    other = made(folder / "other", relabelled(documents, places))
-    assert held_out_of(other).held_out.tolist() == places
+    is_plain = request.param == "texts only"
+    changed = relabelled(documents, places) if is_plain else exchanged(documents, places)
+    other = made(folder / "other", changed)
+    if is_plain:
+        for indexer in (one, other):
+            path = indexer.collection.path / CONFIG_NAME
+            update_config(path, {"neighbours": {"heading_weight": 0.0}})
+    assert held_out_of(other).folds[fold].rows.tolist() == places
     with one, other:
         yield one, other
 
 
 @pytest.mark.parametrize("autoencoder", [False, True])
-def test_features_do_not_know_the_labels_of_their_documents(collections, monkeypatch, autoencoder):
+def test_features_do_not_know_the_labels_of_their_documents(
+    collections, fold, monkeypatch, autoencoder
+):
     if autoencoder:
         pytest.importorskip("torch", reason="needs the extra `train`")
-    one, other = (
-        training_data(indexer, monkeypatch, autoencoder=autoencoder) for indexer in collections
-    )
-    assert one[0].shape == other[0].shape
+    # All candidates, so that the same are compared.
+    monkeypatch.setattr("labelkin.rerank.labelled_candidates._WRONG", 1.0)
+    one, other = (training_data(each, autoencoder=autoencoder)[fold] for each in collections)
+    assert one.pairs.keys.tolist() == other.pairs.keys.tolist()
     groups = [name for name in SIGNALS.names() if autoencoder or name != "autoencoder"]
-    assert one[0].shape[1] == len(feature_names(groups))
+    assert one.features.shape[1] == len(feature_names(groups))
     for column, name in enumerate(feature_names(groups)):
-        np.testing.assert_array_equal(one[0][:, column], other[0][:, column], err_msg=name)
+        np.testing.assert_array_equal(
+            one.features[:, column], other.features[:, column], err_msg=name
+        )
     # The labels do differ.
-    assert np.mean(one[1] != other[1]) > 0.01
+    assert np.mean(one.right != other.right) > 0.01
+
+
+def test_what_the_autoencoder_has_seen_is_unknown_to_the_trees(collections):
+    pytest.importorskip("torch", reason="needs the extra `train`")
+    first, second = training_data(collections[0], autoencoder=True)
+    names = feature_names(SIGNALS.names())
+    of_autoencoder = np.isin(names, SIGNALS["autoencoder"].features)
+    assert not np.isnan(first.features).any()
+    np.testing.assert_array_equal(np.isnan(second.features).all(0), of_autoencoder)
+    assert not np.isnan(second.features[:, ~of_autoencoder]).any()

@@ -31,7 +31,7 @@ from labelkin.rerank.model import (
 )
 from labelkin.rerank.ranker import Ranker, fit_ranker
 from labelkin.rerank.signals import feature_names
-from labelkin.rerank.signals.linear import LinearScorer
+from labelkin.rerank.signals.linear import LinearScorer, LinearScorers
 from labelkin.rerank.statistics import LabelStatistics
 from labelkin.rerank.term_columns import TermColumns
 
@@ -72,8 +72,15 @@ def parts(seed: int = 0) -> RerankParts:
         random.random(WIDTH).astype(np.float32),
         random.random(WIDTH).astype(np.float32),
         matrix(WIDTH, WIDTH, seed),
+        matrix(6, TERMS, seed),
+        random.random(6).astype(np.float32),
+        np.array([0, 0, 1, 2, 3, 3]),
     )
-    linear = LinearScorer(matrix(2, TERMS, seed), np.ones(2, dtype=np.float32), np.array([1, 3]))
+    stems, wording = (
+        LinearScorer(matrix(2, TERMS, one), np.ones(2, dtype=np.float32), np.array([1, 3]))
+        for one in (seed, seed + 2)
+    )
+    linear = LinearScorers(stems, wording, "\n".join(WORDS).encode(), terms)
     knowledge = Knowledge(statistics, headings, terms, GROUPS, {"linear": linear})
     return RerankParts(ranker(seed), knowledge, WORDS)
 
@@ -127,10 +134,11 @@ def test_everything_comes_back(folder):
         for name, array in saved_arrays.items():
             np.testing.assert_array_equal(arrays[name], array, err_msg=name)
     assert {*found.fitted} == {"linear"}
-    assert found.fitted["linear"].columns.tolist() == [1, 3]
+    assert found.fitted["linear"].stems.columns.tolist() == [1, 3]
+    assert found.fitted["linear"].terms.columns(WORDS).tolist() == [0, 1, 2]
     np.testing.assert_allclose(
-        found.fitted["linear"].weights.toarray(),
-        expected.fitted["linear"].weights.toarray(),
+        found.fitted["linear"].wording.weights.toarray(),
+        expected.fitted["linear"].wording.weights.toarray(),
         atol=1e-3,
     )
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labelkin.rerank.term_columns import TermColumns, unit_rows
+from labelkin import Document
+from labelkin.rerank.term_columns import TermColumns, unit_rows, wording_of
 
 texts = st.lists(st.lists(st.sampled_from("abcde"), max_size=8), min_size=1, max_size=8)
 
@@ -74,3 +75,31 @@ def test_lines_of_length_1():
     terms, _ = TermColumns.counted([["a", "b"], ["a"], ["b", "c"], ["c"]], 4)
     made = unit_rows(terms.counts([["a", "a", "b"], [], ["c"]]))
     np.testing.assert_allclose(np.linalg.norm(made.toarray(), axis=1), [1, 0, 1], rtol=1e-6)
+
+
+def test_the_wording_keeps_stop_words_and_the_kinds_of_numbers():
+    document = Document("1", "Of 120 mice", "In 1998, the mice 7", {"more": "X9"}, language="en")
+    (words,) = wording_of([document])
+    assert words == [
+        *("of", "#3", "mice"),
+        *("in", "#year", "the", "mice", "#1", "x9"),
+        *("^of", "^#3", "^mice"),
+    ]
+    assert wording_of([Document("2", "", "", language="xx")]) == [[]]
+
+
+def test_words_of_the_title_are_scaled_by_themselves():
+    texts = [["a", "b", "^a"], ["a", "c", "^c"], ["b", "c", "^a"], ["d", "e", "^c"], ["f"]]
+    terms, words = TermColumns.counted(texts, len(texts), at_least=1, pairs_at_least=9)
+    weighted = terms.weighted(terms.counts(texts), pairs=True).toarray()
+    titled = np.array([word.startswith("^") for word in words])
+    np.testing.assert_allclose(np.linalg.norm(weighted[:, ~titled], axis=1), 1, rtol=1e-5)
+    np.testing.assert_allclose(
+        np.linalg.norm(weighted[:, titled], axis=1), [0.7, 0.7, 0.7, 0.7, 0], rtol=1e-5
+    )
+
+
+def test_rare_words_get_no_column():
+    texts = [["a", "b"], ["a", "b"], ["a", "c"]]
+    _, words = TermColumns.counted(texts, 3, at_least=3, pairs_at_least=2)
+    assert words == ["a", "a b"]

@@ -27,7 +27,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if HAS_TORCH or HAS_LIGHTGBM:
             indexer.train(
                 label_ae=TrainingSettings(preset="48/32/16", epochs=8, batch_size=32, device="cpu"),
-                rerank=RerankTrainingSettings(documents=45, rounds=15, threads=1),
+                rerank=RerankTrainingSettings(documents=45, rounds=15, linear=False, threads=1),
             )
     return path
 

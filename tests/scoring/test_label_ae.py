@@ -97,7 +97,8 @@ def test_scores_are_the_decoded_average(indexer, queries):
 
 def test_cuts(indexer, queries):
     near = indexer.queries(queries, 20)
-    assert given(LabelAe(), near).scores.min() >= 0.5
+    # A small model is never as sure as 0.5.
+    assert given(LabelAe(), near, averaging(threshold=0.2)).scores.min() >= 0.2
     counted = given(LabelAe(), near, averaging(count="mean", threshold=0.0))
     assert counted.lengths.tolist() == given(Knn(), near).lengths.tolist()
 

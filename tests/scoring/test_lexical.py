@@ -111,7 +111,7 @@ def test_tuning_and_evaluating(indexer: Indexer) -> None:
 
 
 def test_beside_another_method(indexer: Indexer) -> None:
-    indexer.add([Document("a", "sourdough", labels=("V1",))])
+    indexer.add([Document("a", "sourdough", labels=("Barley",))])
     knn = Settings.from_config(indexer.config)
     votes, named = indexer.compare([replace(QUERY, labels=("V2",))], [knn, LEXICAL])
     assert (len(votes.predicted.columns), len(named.predicted.columns)) == (0, 3)

@@ -41,7 +41,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("dashboard") / "c"
     with Indexer.create(path, Vocabulary(demo_concepts(0)), language="en") as indexer:
         indexer.add(demo_documents(200, 0))
-        indexer.train_reranker(settings=RerankTrainingSettings(rounds=5, threads=1))
+        indexer.train_reranker(settings=RerankTrainingSettings(rounds=5, linear=False, threads=1))
     return path
 
 

@@ -125,7 +125,9 @@ def test_a_client_that_sends_for_long_before_it_reads_is_not_cut_off(
             time.sleep(0.1)
         answer = received(connection)
     assert answer.endswith(b"0\r\n\r\n")
-    assert answer.count(b'"suggestions"') == 3000
+    # A chunk may end within a word.
+    body = re.sub(rb"\r\n[0-9a-f]+\r\n", b"", answer)
+    assert body.count(b'"suggestions"') == 3000
 
 
 def test_an_early_answer_does_not_end_later_requests(start: Start, small: Path) -> None:

@@ -13,12 +13,14 @@ from hypothesis import strategies as st
 
 from labelkin.exceptions import ConfigError
 from labelkin.store.config import (
+    RECIPES,
     CollectionSection,
     Config,
     WatchedConfig,
     read_config,
     to_toml,
     update_config,
+    with_recipe,
     write_config,
 )
 
@@ -39,6 +41,19 @@ def test_any_name_can_be_written(name: str) -> None:
     assert table["collection"]["name"] == name
 
 
+def test_recipes_are_valid_settings(tmp_path: Path) -> None:
+    for name, recipe in RECIPES.items():
+        config = with_recipe(Config(collection=CollectionSection(name="n")), name)
+        write_config(config, tmp_path / "labelkin.toml")
+        assert read_config(tmp_path / "labelkin.toml") == config
+        assert config.collection.name == "n"
+        for section, values in recipe.items():
+            for key, value in values.items():
+                assert getattr(getattr(config, section), key) == value
+    with pytest.raises(ConfigError, match="no recipe 'papers'; known: paper"):
+        with_recipe(Config(), "papers")
+
+
 def test_missing_keys_have_defaults(tmp_path: Path) -> None:
     (tmp_path / "c.toml").write_text("[documents]\nbatch_size = 7\n")
     config = read_config(tmp_path / "c.toml")
@@ -57,6 +72,10 @@ def test_missing_keys_have_defaults(tmp_path: Path) -> None:
         ("[documents]\nzzz = 7", "known here: max_characters, batch_size"),
         ("[documents]\nbatch_size = '7'", "documents.batch_size = '7': input should be"),
         ("[documents]\nbatch_size = 0", "greater than or equal to 1"),
+        ("[neighbours]\nheading_weight = -0.5", "greater than or equal to 0"),
+        ("[neighbours]\nheading_weight = nan", "neighbours.heading_weight = nan: input should be"),
+        ("[neighbours]\ntitle_weight = 0", "greater than or equal to 1"),
+        ("[neighbours]\nterm_frequency = 'raw'", "input should be 'log' or 'once'"),
         ("[labels]\nunknown = 'drop'", "labels.unknown = 'drop': input should be 'report' or"),
         ("[collection]\nlanguage = 'English'", "collection.language"),
         ("[documents\n", "not valid TOML"),

@@ -31,7 +31,7 @@ def chosen(indexer: Indexer, **changes) -> HeldOut:
 
 
 def ids(indexer: Indexer, held_out: HeldOut) -> set[str]:
-    texts = indexer.collection.texts_of(held_out.held_out.tolist())
+    texts = indexer.collection.texts_of(held_out.folds[0].rows.tolist())
     return {document.id for document in texts.values()}
 
 
@@ -71,7 +71,8 @@ def test_the_bound_describes_the_set(indexer: Indexer) -> None:
     assert below == ids(indexer, held_out)
     assert HeldOutRule.from_json(held_out.rule.to_json()) == held_out.rule
     assert HeldOutRule.from_json("a fingerprint of version 0.1") is None
-    np.testing.assert_array_equal(held_out.rows[held_out.places], held_out.held_out)
+    (fold,) = held_out.folds
+    np.testing.assert_array_equal(held_out.rows[held_out.places(fold)], fold.rows)
 
 
 def test_another_seed_holds_out_other_documents(indexer: Indexer) -> None:
@@ -88,10 +89,32 @@ def test_only_documents_that_a_model_has_not_seen_are_held_out(indexer: Indexer)
 
 
 def test_the_statistics_are_counted_over_a_sample_with_all_that_is_held_out(indexer) -> None:
-    held_out = chosen(indexer, statistics_documents=350)
+    held_out = chosen(indexer, statistics_documents=350, documents=50)
     assert len(held_out.rows) == 350
-    assert len(held_out.held_out) == 50
-    assert {*held_out.held_out.tolist()} <= {*held_out.rows.tolist()}
+    (fold,) = held_out.folds
+    assert len(fold.rows) == 50
+    assert {*fold.rows.tolist()} <= {*held_out.rows.tolist()}
+
+
+@pytest.mark.parametrize(
+    ("documents", "sizes"), [(80, [80]), (100, [100]), (101, [100, 100]), (10_000, [100] * 3)]
+)
+def test_more_documents_than_one_in_seven_are_held_out_by_folds(indexer, documents, sizes) -> None:
+    held_out = chosen(indexer, documents=documents)
+    assert [len(fold.rows) for fold in held_out.folds] == sizes
+    assert held_out.count == sum(sizes)
+    together = np.concatenate([fold.rows for fold in held_out.folds])
+    assert len(np.unique(together)) == held_out.count
+    assert held_out.unseen.tolist() == held_out.folds[0].rows.tolist()
+
+
+def test_only_the_first_fold_is_within_what_a_model_has_not_seen(indexer: Indexer) -> None:
+    smaller = chosen(indexer, documents=40)
+    held_out = chosen(indexer, documents=250, within=smaller.rule)
+    assert [len(fold.rows) for fold in held_out.folds] == [40, 100, 100]
+    assert held_out.rule == smaller.rule
+    together = np.concatenate([fold.rows for fold in held_out.folds])
+    assert len(np.unique(together)) == held_out.count
 
 
 def test_too_few_documents_are_refused(tmp_path: Path) -> None:
@@ -101,4 +124,4 @@ def test_too_few_documents_are_refused(tmp_path: Path) -> None:
         indexer.add(labelled(0, 100))
         with pytest.raises(TrainingError, match="too few"):
             chosen(indexer)
-        assert len(chosen(indexer, given=20).held_out) == 14
+        assert len(chosen(indexer, given=20).unseen) == 14

@@ -144,10 +144,11 @@ def test_copies_of_held_out_documents_are_held_out_too(
     held_out = choose_held_out(
         indexer.snapshot(), documents=50, statistics_documents=10_000, seed=0
     )
-    assert len(held_out.held_out) == 50
-    partners = (held_out.held_out + DOCUMENTS) % (2 * DOCUMENTS)
-    assert {*held_out.unseen.tolist()} == {*held_out.held_out.tolist(), *partners.tolist()}
-    assert not np.intersect1d(held_out.copies, held_out.held_out).size
+    (fold,) = held_out.folds
+    assert len(fold.rows) == 50
+    partners = (fold.rows + DOCUMENTS) % (2 * DOCUMENTS)
+    assert {*held_out.unseen.tolist()} == {*fold.rows.tolist(), *partners.tolist()}
+    assert not np.intersect1d(fold.copies, fold.rows).size
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 3, 100])

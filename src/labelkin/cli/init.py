@@ -30,6 +30,13 @@ def init(
         str, typer.Option(help="Language of documents that do not state one; auto detects it.")
     ] = "auto",
     name: Annotated[str, typer.Option(help="A name for the collection.")] = "",
+    recipe: Annotated[
+        str | None,
+        typer.Option(
+            help="Settings to begin with: paper finds neighbours and lets them vote as the paper "
+            "does. Default: what has measured best."
+        ),
+    ] = None,
     force: Force = False,
     json: Json = False,
 ) -> None:
@@ -40,7 +47,9 @@ def init(
     vocabulary = (
         read_vocabulary(vocab, vocab_format, vocab_language, force=force) if vocab else None
     )
-    with Indexer.create(collection, vocabulary, name=name, language=language) as indexer:
+    with Indexer.create(
+        collection, vocabulary, name=name, language=language, recipe=recipe
+    ) as indexer:
         concepts = len(indexer.vocabulary)
     if json:
         print_json({"collection": str(collection), "concepts": concepts})

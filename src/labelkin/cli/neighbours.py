@@ -215,6 +215,7 @@ def _rows(
     documents: list[Document], search: NeighbourSearch, near: Neighbours
 ) -> Iterator[dict[str, Any]]:
     from labelkin.neighbours.neighbour import describe
+    from labelkin.neighbours.search import IN_HEADINGS
 
     described = describe(search, documents, near, _SHOWN_TERMS)
     for document, neighbours_of in zip(documents, described, strict=True):
@@ -227,7 +228,10 @@ def _rows(
                     "title": one.title,
                     "distance": round(one.distance, 6),
                     "score": round(one.score, 4),
-                    "terms": [match.term for match in one.terms],
+                    "terms": [
+                        f"heading:{match.term}" if match.kind == IN_HEADINGS else match.term
+                        for match in one.terms
+                    ],
                 }
                 for one in neighbours_of
             ],

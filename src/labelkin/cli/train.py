@@ -55,9 +55,13 @@ def train(
     ] = None,
     only: Annotated[Only | None, typer.Option(help="Train only this.")] = None,
     linear: Annotated[
-        bool,
-        typer.Option("--linear", help="A linear classifier per heading as one more signal."),
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--linear/--no-linear",
+            help="Train linear classifiers of each heading as well: better, but twice as long. "
+            "The default is that of labelkin.toml.",
+        ),
+    ] = None,
     preset: Annotated[
         str | None,
         typer.Option(help="auto, small, medium, large, or three sizes such as 1024/256/64."),
@@ -103,7 +107,7 @@ def train(
         raise typer.BadParameter("give --preset or --from: the layers are those of the model")
     if epochs == 0 and resume:
         raise typer.BadParameter("--epochs 0 trains nothing that --resume could continue")
-    if only == Only.LABEL_AE and (tune or linear):
+    if only == Only.LABEL_AE and (tune or linear is not None):
         raise typer.BadParameter("--tune and --linear are for the reranker")
     if only == Only.RERANK and (preset or epochs is not None or start_from or resume):
         raise typer.BadParameter(
@@ -128,7 +132,7 @@ def train(
         rerank = RerankTrainingSettings.from_config(config)
         rerank = replace(
             rerank,
-            linear=linear or rerank.linear,
+            linear=rerank.linear if linear is None else linear,
             seed=rerank.seed if seed is None else seed,
         )
         with closing(TrainingOutput(config.rerank, show=not json)) as output:

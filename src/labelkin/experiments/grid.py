@@ -20,7 +20,7 @@ from pydantic import Field, ValidationError, model_validator
 from labelkin.exceptions import ConfigError
 from labelkin.neighbours.neighbours import Distance
 from labelkin.scoring.votes import Weighting
-from labelkin.store.config import Config, Section, TrainingSection
+from labelkin.store.config import RECIPES, Config, Section, TrainingSection
 
 Cut = float | Literal["count"]
 # The methods that need nothing but neighbours and a label autoencoder.
@@ -33,19 +33,28 @@ class CollectionPart(Section):
     """The files of a collection, relative to the data folder.
 
     Each of `sizes` is a collection with that many documents, drawn by the seed; 0
-    takes all. `settings` change the collection's labelkin.toml, section by section.
+    takes all. `settings` change the collection's labelkin.toml, section by section, after a
+    `recipe` if one is named.
     """
 
     vocabulary: str
     documents: list[str] = Field(min_length=1)
     language: str = "auto"
     sizes: list[int] = Field(default=[0], min_length=1)
+    recipe: str = ""
     settings: dict[str, dict[str, Any]] = Field(default={})
 
     @model_validator(mode="after")
     def _known_settings(self) -> Self:
         Config.model_validate(self.settings)
+        if self.recipe and self.recipe not in RECIPES:
+            raise ValueError(f"no recipe {self.recipe!r}; known: {', '.join(RECIPES)}")
         return self
+
+    def all_settings(self) -> dict[str, dict[str, Any]]:
+        """The settings of the recipe, changed by the grid's own."""
+        recipe = RECIPES[self.recipe] if self.recipe else {}
+        return _merged({section: dict(values) for section, values in recipe.items()}, self.settings)
 
 
 class RepresentationPart(Section):

@@ -89,7 +89,7 @@ class Plan:
             source = Source(self._files, size, self.grid.seed)
             part = self.grid.collection
             self._collections[size] = CollectionStage(
-                self.work, self._vocabulary, source, part.language, part.settings
+                self.work, self._vocabulary, source, part.language, part.all_settings()
             )
         return self._collections[size]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ class FusedSearch(NeighbourSearch):
         return [search.search(texts, depth) for search in self.searches]
 
     def matched_terms(
-        self, document: Document, neighbours: Sequence[Document], limit: int = 5
+        self, document: Document, neighbours: Mapping[int, Document], limit: int = 5
     ) -> list[list[MatchedTerm]]:
         """The terms of the first representation that has any."""
         for search in self.searches:

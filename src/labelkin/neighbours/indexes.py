@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from labelkin.closing import Closing
 from labelkin.exceptions import CollectionError, ConfigError
 from labelkin.memo import Memo
+from labelkin.neighbours.heading_terms import index_fields
 from labelkin.neighbours.search import NeighbourSearch, SearchContext
 from labelkin.neighbours.term_index import TermIndex
 from labelkin.represent.cache import open_term_cache
@@ -101,16 +102,20 @@ class Indexes(Closing):
 
     def _term_index(self, snapshot: Snapshot, name: str) -> TermIndex:
         representation = make_representation(name, snapshot.config.representation)
-        engine = snapshot.config.neighbours.engine
-        key = (
-            engine,
-            *(f"{kind} {version}" for kind, version in representation.versions().items()),
-        )
+        settings = snapshot.config.neighbours
+        engine, headings = settings.engine, settings.heading_weight > 0
+        fields = index_fields(representation, headings=headings)
+        key = (engine, *(f"{field} {version}" for field, version in fields.items()))
         self._check_open()
         return self._terms.get(
             key,
             lambda: TermIndex(
-                snapshot, representation, self.context.cache, engine, lambda: self._is_closed
+                snapshot,
+                representation,
+                self.context.cache,
+                engine,
+                lambda: self._is_closed,
+                headings=headings,
             ),
         )
 

@@ -44,7 +44,7 @@ def describe(
         ]
         matched: list[list[MatchedTerm]] = [[] for _ in ranked]
         if terms:
-            matched = search.matched_terms(document, [texts[row] for _, row in ranked], terms)
+            matched = search.matched_terms(document, {row: texts[row] for _, row in ranked}, terms)
         columns = [label_sets.columns(row).tolist() for _, row in ranked]
         concepts = snapshot.concepts(sorted({one for of_row in columns for one in of_row}))
         described.append(

@@ -22,6 +22,8 @@ from labelkin.represent.texts import Texts
 from labelkin.store.snapshot import Snapshot
 
 MAX_K = 10_000
+# The kind of a matched term that is in the name of a neighbour's heading.
+IN_HEADINGS = "headings"
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -29,7 +31,10 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class MatchedTerm:
-    """A term that a text and its neighbour share, and its share of the score."""
+    """A term that a text and its neighbour share, and its share of the score.
+
+    The kind is IN_HEADINGS for a term that the neighbour has in the name of a heading.
+    """
 
     kind: str
     term: str
@@ -153,10 +158,13 @@ class NeighbourSearch(ABC):
     def matched_terms(
         self,
         document: Document,  # noqa: ARG002 - only some representations have terms
-        neighbours: Sequence[Document],
+        neighbours: Mapping[int, Document],
         limit: int = 5,  # noqa: ARG002
     ) -> list[list[MatchedTerm]]:
-        """For each neighbour the terms that it shares with `document`, strongest first."""
+        """For each neighbour the terms that it shares with `document`, strongest first.
+
+        `neighbours` are texts by row.
+        """
         return [[] for _ in neighbours]
 
     def fingerprint(self) -> dict[str, Any]:

@@ -18,11 +18,17 @@ from dataclasses import replace
 from labelkin.checksums import SMALL
 from labelkin.exceptions import CollectionError, MissingExtraError
 from labelkin.neighbours.engine import ENGINES, EngineSearcher, IndexedDocument, TermEngine
+from labelkin.neighbours.heading_terms import (
+    HeadingTerms,
+    heading_field,
+    index_fields,
+    text_kinds,
+)
 from labelkin.neighbours.tantivy_engine import FORMAT_VERSION, Record, read_record
 from labelkin.represent.cache import TermCache
 from labelkin.represent.representation import KINDS, Representation, kind_names
 from labelkin.store.background import verify_later
-from labelkin.store.config import RepresentationSection
+from labelkin.store.config import Config
 from labelkin.store.database import WRITER_PATIENCE_SECONDS
 from labelkin.store.derived import (
     BuildProgress,
@@ -42,7 +48,10 @@ _DEFAULT_ENGINE = "tantivy"
 
 
 class TermIndex(DerivedStore):
-    """The documents that have labels, each under its row, with a field per kind of term."""
+    """The documents that have labels, each under its row, with a field per kind of term.
+
+    With `headings`, each kind has a second field for the names of a document's headings.
+    """
 
     def __init__(
         self,
@@ -51,12 +60,15 @@ class TermIndex(DerivedStore):
         cache: TermCache,
         engine: str,
         is_stopping: Callable[[], bool] = lambda: False,
+        *,
+        headings: bool = False,
     ) -> None:
         self._is_stopping = is_stopping
         self._cache = cache
         self._engine_name = engine
-        self._own_versions = representation.versions()
+        self._own_versions = index_fields(representation, headings=headings)
         self._kinds = representation.kinds
+        self._has_headings = headings
         self._searcher: tuple[StoreState, EngineSearcher] | None = None
         self._is_verifying = False
         if not reader.read_only:
@@ -110,7 +122,7 @@ class TermIndex(DerivedStore):
                 self._use(self._own_versions, reader.read_only)
             added = super().catch_up(reader, progress)
             if not reader.read_only:
-                self._drop_other_indexes(reader.config.representation)
+                self._drop_other_indexes(reader.config)
             return added
 
     def repaired(self, reader: Reader, broken: EngineSearcher, reason: str) -> EngineSearcher:
@@ -152,6 +164,7 @@ class TermIndex(DerivedStore):
     def apply(self, reader: Reader, progress: BuildProgress | None) -> int:
         """Index the missing documents and remove those that are gone."""
         generation, state = reader.generation(), self.state
+        headings = HeadingTerms(self._kinds, self._cache) if self._has_headings else None
         added = 0
 
         def pages() -> Iterator[list[IndexedDocument]]:
@@ -159,6 +172,9 @@ class TermIndex(DerivedStore):
             for page in reader.labelled_texts(state.next_row, generation.next_row):
                 texts = [document for _, document in page]
                 terms = self._cache.terms(self._kinds, texts)
+                if headings is not None:
+                    of_headings = headings.of(reader, page)
+                    terms |= {heading_field(kind): of_headings[kind] for kind in of_headings}
                 if self._is_stopping():
                     raise CollectionError(f"{reader.path}: the collection is closed")
                 yield [
@@ -187,20 +203,20 @@ class TermIndex(DerivedStore):
         self.state = StoreState()
         self._searcher = None
 
-    def _drop_other_indexes(self, settings: RepresentationSection) -> None:
+    def _drop_other_indexes(self, config: Config) -> None:
         """Remove indexes that this one makes superfluous, unless a process has them open.
 
-        These are outdated ones and those of some of its kinds, except the
+        These are outdated ones and those of some of its fields, except the
         index of the representation that the settings name.
         """
+        named = _named_fields(config)
         for other in self._indexes.glob(f"{_PREFIX}*"):
             kinds = read_record(other, {}).kinds
             if not kinds:
                 # An index of another engine or of a later version.
                 continue
-            is_named = set(kinds) in [kind_names(part) for part in settings.name.split(",")]
-            is_contained = kinds.items() <= self._versions.items() and not is_named
-            if other == self.folder or not (is_contained or _is_outdated(kinds, settings)):
+            is_contained = kinds.items() <= self._versions.items() and set(kinds) not in named
+            if other == self.folder or not (is_contained or _is_outdated(kinds, config)):
                 continue
             with FileLock(beside(other, "open")) as lock:
                 if lock.take():
@@ -211,7 +227,7 @@ class TermIndex(DerivedStore):
 
 def indexed_kinds(reader: Reader) -> list[str]:
     """Names of the kinds of terms that are indexed."""
-    return sorted({name for record in _records(reader) for name in record.kinds})
+    return sorted({name for record in _records(reader) for name in text_kinds(record.kinds)})
 
 
 def _versions_at_hand(reader: Reader, wanted: dict[str, str], engine: str) -> dict[str, str]:
@@ -226,13 +242,30 @@ def _versions_at_hand(reader: Reader, wanted: dict[str, str], engine: str) -> di
     return wanted
 
 
-def _is_outdated(kinds: dict[str, str], settings: RepresentationSection) -> bool:
-    """Whether the version of a kind has changed; a kind whose model is missing is kept."""
-    for name, version in kinds.items():
-        if name not in KINDS:
-            return True
+def _named_fields(config: Config) -> list[set[str]]:
+    """The fields of the indexes that labelkin.toml asks for."""
+    named = [kind_names(part) for part in config.representation.name.split(",")]
+    if config.neighbours.heading_weight:
+        return [kinds | {heading_field(kind) for kind in kinds} for kinds in named]
+    return named
+
+
+def _is_outdated(fields: dict[str, str], config: Config) -> bool:
+    """Whether the version of a field has changed, or nothing searches in its headings any more.
+
+    A kind whose model is missing is kept.
+    """
+    kinds = text_kinds(fields)
+    if not kinds <= KINDS.keys():
+        return True
+    has_headings = len(fields) > len(kinds)
+    if has_headings and not config.neighbours.heading_weight:
+        return True
+    for kind in kinds:
         with suppress(MissingExtraError):
-            if KINDS[name](name, settings).version != version:
+            representation = Representation(kind, (KINDS[kind](kind, config.representation),))
+            current = index_fields(representation, headings=has_headings)
+            if not current.items() <= fields.items():
                 return True
     return False
 

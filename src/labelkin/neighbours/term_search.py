@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,8 +13,9 @@ import numpy as np
 from labelkin.corpus.document import Document
 from labelkin.neighbours.bm25 import idf
 from labelkin.neighbours.engine import EngineSearcher, Hits
+from labelkin.neighbours.heading_terms import HeadingTerms, field_kind, heading_field
 from labelkin.neighbours.neighbours import NO_NEIGHBOUR, Neighbours
-from labelkin.neighbours.search import MatchedTerm, NeighbourSearch, SearchContext
+from labelkin.neighbours.search import IN_HEADINGS, MatchedTerm, NeighbourSearch, SearchContext
 from labelkin.neighbours.term_index import TermIndex
 from labelkin.represent.representation import Representation
 from labelkin.represent.texts import Texts
@@ -26,13 +28,17 @@ _CHUNK = 16
 
 @dataclass(frozen=True, slots=True)
 class TermQuery:
-    """The terms of a text that the index has, with what each adds to the text's own score."""
+    """The terms of a text that the index has, with their weights by field.
+
+    `shares` is what each, by kind and term, adds to the text's own score.
+    """
 
     shares: dict[tuple[str, str], float]
+    weighted: dict[str, dict[str, float]]
 
     @property
     def own_score(self) -> float:
-        """What the text would score as a document of the index."""
+        """What the text would score as a document of the index, one without headings."""
         return sum(self.shares.values())
 
     def strongest(self, count: int) -> TermQuery:
@@ -40,14 +46,12 @@ class TermQuery:
         if not count or len(self.shares) <= count:
             return self
         ordered = sorted(self.shares, key=lambda key: -self.shares[key])[:count]
-        return TermQuery({key: self.shares[key] for key in ordered})
-
-    def weighted(self) -> dict[str, dict[str, float]]:
-        """The terms as an engine takes them: by field, each counted once."""
-        fields: dict[str, dict[str, float]] = {}
-        for field, term in self.shares:
-            fields.setdefault(field, {})[term] = 1.0
-        return fields
+        shares = {key: self.shares[key] for key in ordered}
+        weighted = {
+            field: {term: one for term, one in terms.items() if (field_kind(field), term) in shares}
+            for field, terms in self.weighted.items()
+        }
+        return TermQuery(shares, weighted)
 
 
 class TermSearch(NeighbourSearch):
@@ -68,9 +72,20 @@ class TermSearch(NeighbourSearch):
     def _fingerprint(self) -> dict[str, Any]:
         return {
             "representation": self.representation.versions(),
-            "engine": "bm25",
+            "engine": self._scoring(),
             "max_query_terms": self._settings.max_query_terms,
         }
+
+    def _scoring(self) -> str:
+        """How documents are scored; plain BM25 is called the same as in earlier versions."""
+        settings = self._settings
+        parts = ["bm25"]
+        if settings.term_frequency != "once":
+            parts.append(f"terms by {settings.term_frequency} frequency")
+            parts.append(f"titles x{settings.title_weight}")
+        if settings.heading_weight:
+            parts.append(f"headings x{settings.heading_weight:g}")
+        return ", ".join(parts)
 
     def _search(self, texts: Texts, k: int) -> Neighbours:
         try:
@@ -81,11 +96,11 @@ class TermSearch(NeighbourSearch):
             return self._nearest(texts, k, self._searcher)
 
     def _nearest(self, texts: Texts, k: int, searcher: EngineSearcher) -> Neighbours:
-        queries = self._queries(texts, searcher)
+        queries = self._queries(texts, searcher, self._settings.max_query_terms)
         excluded = texts.own_rows
 
         def work(chunk: slice) -> list[Hits]:
-            weighted = [query.weighted() for query in queries[chunk]]
+            weighted = [query.weighted for query in queries[chunk]]
             return searcher.nearest(weighted, k, excluded[chunk])
 
         rows = np.full((len(texts), k), NO_NEIGHBOUR, dtype=np.int64)
@@ -103,35 +118,97 @@ class TermSearch(NeighbourSearch):
         )
 
     def matched_terms(
-        self, document: Document, neighbours: Sequence[Document], limit: int = 5
+        self, document: Document, neighbours: Mapping[int, Document], limit: int = 5
     ) -> list[list[MatchedTerm]]:
-        """For each neighbour the terms that it shares with `document`, strongest first."""
-        texts = self.texts([*self.snapshot.prepared([document]), *neighbours])
-        matches: list[list[MatchedTerm]] = [[] for _ in neighbours]
-        for field, (ours, *of_all) in texts.terms(self.representation.kinds).items():
-            idfs = self._idfs(self._searcher, field, ours)
-            statistics = self._searcher.statistics(field)
-            for shared, theirs in zip(matches, of_all, strict=True):
-                shares = statistics.contributions(Counter(theirs), len(theirs), idfs)
-                shared += [MatchedTerm(field, term, share) for term, share in shares.items()]
-        return [_strongest(shared, limit) for shared in matches]
+        """For each neighbour the terms that it shares with `document`, strongest first.
 
-    def _queries(self, texts: Texts, searcher: EngineSearcher) -> list[TermQuery]:
-        shares: list[dict[tuple[str, str], float]] = [{} for _ in texts.documents]
-        for field, of_all in texts.terms(self.representation.kinds).items():
+        A term that it has in its text and in its headings is listed twice.
+        """
+        kinds, searcher = self.representation.kinds, self._searcher
+        theirs = self.texts(list(neighbours.values())).terms(kinds)
+        if self._settings.heading_weight:
+            names = HeadingTerms(kinds, self.context.cache).of(
+                self.snapshot, list(neighbours.items())
+            )
+            theirs |= {heading_field(kind): of_all for kind, of_all in names.items()}
+        (query,) = self._queries(self.texts([document]), searcher, most=0)
+        matches: list[list[MatchedTerm]] = [[] for _ in neighbours]
+        for field, weights in query.weighted.items():
+            shown = field if field_kind(field) == field else IN_HEADINGS
+            idfs = self._idfs(searcher, field, weights)
+            statistics = searcher.statistics(field)
+            for matched, terms in zip(matches, theirs[field], strict=True):
+                shares = statistics.contributions(Counter(terms), len(terms), idfs)
+                matched += [
+                    MatchedTerm(shown, term, weights[term] * share)
+                    for term, share in shares.items()
+                ]
+        return [_strongest(matched, limit) for matched in matches]
+
+    def _queries(self, texts: Texts, searcher: EngineSearcher, most: int) -> list[TermQuery]:
+        """The query of each text, with at most so many terms."""
+        queries = [TermQuery({}, {}) for _ in texts.documents]
+        terms, weights = texts.terms(self.representation.kinds), self._term_weights(texts)
+        for kind, of_all in terms.items():
+            for query, of_text, weight in zip(queries, of_all, weights[kind], strict=True):
+                self._add(query, kind, of_text, weight, searcher)
+        return [query.strongest(most) for query in queries]
+
+    def _add(
+        self,
+        query: TermQuery,
+        kind: str,
+        terms: Sequence[str],
+        weights: Mapping[str, float],
+        searcher: EngineSearcher,
+    ) -> None:
+        """Add the terms of one kind to a query."""
+        idfs = self._idfs(searcher, kind, weights)
+        query.weighted[kind] = {term: weights[term] for term in idfs}
+        if self._settings.heading_weight:
+            field = heading_field(kind)
+            in_names = self._idfs(searcher, field, weights)
+            if in_names:
+                unknown = idf(searcher.statistics(field).documents, 0)
+                idfs = {**dict.fromkeys(in_names, unknown), **idfs}
+            # The engine multiplies by the rarity of a term in headings. That in texts is as good,
+            # and scores then do not depend on the headings of documents that are held out.
+            query.weighted[field] = {
+                term: self._settings.heading_weight * weights[term] * idfs[term] / of_names
+                for term, of_names in in_names.items()
+            }
+        if idfs:
+            statistics = searcher.statistics(kind)
+            shares = statistics.contributions(Counter(terms), len(terms), idfs)
+            for term, share in shares.items():
+                query.shares[kind, term] = weights[term] * share
+
+    def _term_weights(self, texts: Texts) -> dict[str, list[dict[str, float]]]:
+        """For each kind the weight of each term of each text."""
+        kinds = self.representation.kinds
+        if self._settings.term_frequency == "once":
+            return {
+                kind: [dict.fromkeys(terms, 1.0) for terms in of_all]
+                for kind, of_all in texts.terms(kinds).items()
+            }
+        extra = self._settings.title_weight - 1
+        titles = texts.title_terms(kinds) if extra else {}
+        weights: dict[str, list[dict[str, float]]] = {}
+        for kind, of_all in texts.terms(kinds).items():
+            weights[kind] = []
             for place, terms in enumerate(of_all):
-                idfs = self._idfs(searcher, field, terms)
-                if idfs:
-                    statistics = searcher.statistics(field)
-                    added = statistics.contributions(Counter(terms), len(terms), idfs)
-                    shares[place].update({(field, term): share for term, share in added.items()})
-        limit = self._settings.max_query_terms
-        return [TermQuery(of_text).strongest(limit) for of_text in shares]
+                counts = Counter(terms)
+                for term in titles[kind][place] if extra else ():
+                    # The keywords of a title need not be keywords of the text.
+                    if term in counts:
+                        counts[term] += extra
+                weights[kind].append({term: 1 + math.log(n) for term, n in counts.items()})
+        return weights
 
     @staticmethod
-    def _idfs(searcher: EngineSearcher, field: str, terms: Sequence[str]) -> dict[str, float]:
-        """The idf of each term that the index has."""
-        distinct = list(dict.fromkeys(terms))
+    def _idfs(searcher: EngineSearcher, field: str, terms: Iterable[str]) -> dict[str, float]:
+        """The idf of each of these different terms that the index has."""
+        distinct = list(terms)
         frequencies = searcher.document_frequencies(field, distinct)
         documents = searcher.statistics(field).documents
         if not documents:

@@ -71,6 +71,25 @@ class Texts:
                 self._values.put(("terms", kind.name, kind.version), extracted[kind.name])
         return {kind.name: terms for kind, terms in known.items()}
 
+    def title_terms(self, kinds: Sequence[TermKind]) -> dict[str, list[list[str]]]:
+        """For each kind the terms of each document's title, extracted once."""
+        keys = {kind: ("terms", kind.name, kind.version, "title") for kind in kinds}
+        missing = [kind for kind, key in keys.items() if self._values.peek(key) is None]
+        if missing:
+            terms = {name: list(of_all) for name, of_all in self.terms(missing).items()}
+            titles = {
+                place: Document(one.id, one.title, language=one.language)
+                for place, one in enumerate(self.prepared)
+                if one.text != one.title
+            }
+            extracted = self._cache.terms(missing, list(titles.values()), store=self.store_terms)
+            for name, of_all in extracted.items():
+                for place, of_title in zip(titles, of_all, strict=True):
+                    terms[name][place] = of_title
+            for kind in missing:
+                self._values.put(keys[kind], terms[kind.name])
+        return {kind.name: self._values.peek(key) for kind, key in keys.items()}
+
     def once(self, key: Hashable, make: Callable[[], Value]) -> Value:
         """A value computed for this batch, the same at every later call."""
         return self._values.get(key, make)

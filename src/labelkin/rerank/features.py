@@ -57,12 +57,15 @@ class Knowledge:
 class Evidence:
     """What is known about a batch of documents, independent of the candidates.
 
-    Each value is computed when a signal first needs it, and shared.
+    Each value is computed when a signal first needs it, and shared. With
+    `has_seen`, the models that were trained before the reranker have seen the
+    documents: the features of their signals are unknown.
     """
 
-    def __init__(self, queries: Queries, knowledge: Knowledge) -> None:
+    def __init__(self, queries: Queries, knowledge: Knowledge, *, has_seen: bool = False) -> None:
         self.queries = queries
         self.knowledge = knowledge
+        self._has_seen = has_seen
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -95,6 +98,19 @@ class Evidence:
         """1 where a document has a term."""
         return self.once("has", lambda: indicator(self.counts))
 
+    @property
+    def in_title(self) -> csr_matrix[Any]:
+        """1 where the title of a document has a term."""
+        terms = self.knowledge.terms
+        return self.once(
+            "in title",
+            lambda: indicator(terms.counts(self.queries.title_terms([STEMS()])["stems"])),
+        )
+
+    def knows(self, signal: Signal) -> bool:
+        """Whether the features of a signal can be used."""
+        return not (self._has_seen and signal.trained_before)
+
     def fitted(self, name: str) -> Any:
         """The fitted value of a signal; None if it is not part of the model."""
         return self.knowledge.fitted.get(name)
@@ -122,9 +138,15 @@ class Features:
         return self._values[name]
 
     def matrix(self, groups: Iterable[str]) -> Floats:
-        """A line per candidate, with the features of some signals in order."""
-        columns = [self[name] for name in feature_names(groups)]
-        return np.column_stack(columns).astype(np.float32, copy=False)
+        """A line per candidate, with the features of some signals in order; NaN for unknown."""
+        matrix = np.full((len(self.pairs), len(feature_names(groups))), np.nan, dtype=np.float32)
+        place = 0
+        for signal in ordered(groups):
+            for name in signal.features:
+                if self._evidence.knows(signal):
+                    matrix[:, place] = self[name]
+                place += 1
+        return matrix
 
     @property
     def first_guess(self) -> Values:
@@ -151,7 +173,7 @@ class Candidates:
 def find_candidates(evidence: Evidence) -> Candidates:
     """All candidates of a batch with their features."""
     groups = evidence.knowledge.groups
-    proposals = [signal.propose(evidence) for signal in ordered(groups)]
+    proposals = [signal.propose(evidence) for signal in ordered(groups) if evidence.knows(signal)]
     parts = [keys for keys in proposals if keys is not None]
     pairs = Pairs.union(parts, len(evidence), evidence.width)
     return Candidates(pairs, Features(evidence, pairs).matrix(groups))

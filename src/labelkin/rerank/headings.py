@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from labelkin.corpus.document import Document
 from labelkin.memo import Memo
 from labelkin.represent.stems import Stems
 from labelkin.rerank.matrices import resized
-from labelkin.rerank.pairs import Floats
+from labelkin.rerank.pairs import Floats, Integers
 from labelkin.rerank.term_columns import TermColumns
 from labelkin.vocab.vocabulary import Vocabulary
 
@@ -29,18 +30,29 @@ class Headings:
     `names` (columns × terms) weighs the words of preferred names, `weights` is
     the weight of each whole name, `words` its number of words; `broader`
     (columns × columns) has 1 where the second is directly above the first.
+    `all_names` (names × terms) and `all_weights` are the same for all names with
+    different words, synonyms included; `bearers` are their columns, ascending.
+    Models of earlier versions lack the last three, and the signal that needs them.
     """
 
     names: csr_matrix[Any]
     weights: Floats
     words: Floats
     broader: csr_matrix[Any]
+    all_names: csr_matrix[Any] = field(default_factory=lambda: _no_names())
+    all_weights: Floats = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
+    bearers: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     derived: Memo = field(default_factory=Memo, metadata={"saved": False})
 
     @property
     def by_term(self) -> csr_matrix[Any]:
         """`names` as terms × columns."""
         return self.derived.get("by term", lambda: self.names.T.tocsr())
+
+    @property
+    def all_by_term(self) -> csr_matrix[Any]:
+        """`all_names` as terms × names."""
+        return self.derived.get("all by term", lambda: self.all_names.T.tocsr())
 
     @property
     def narrower(self) -> csr_matrix[Any]:
@@ -57,29 +69,59 @@ class Headings:
             np.pad(self.weights, (0, more)),
             np.pad(self.words, (0, more)),
             resized(self.broader, width, width),
+            self.all_names,
+            self.all_weights,
+            self.bearers,
         )
+
+
+def _no_names() -> csr_matrix[Any]:
+    from scipy.sparse import csr_matrix
+
+    nothing: csr_matrix[Any] = csr_matrix(np.zeros((0, 0), dtype=np.float32))
+    return nothing
 
 
 def describe_headings(vocabulary: Vocabulary, terms: TermColumns, language: str) -> Headings:
     """The facts, with names in a language and stems as in `terms`."""
+    preferred = _words_of_names([concept.name(language) for concept in vocabulary], language)
+    names, weights = _weighted(preferred, terms)
+    words = np.array([len(one) for one in preferred], dtype=np.float32)
+    written = [
+        (column, name)
+        for column, concept in enumerate(vocabulary)
+        for name in (concept.name(language), *concept.synonyms.get(language, ()))
+    ]
+    in_words = _words_of_names([name for _, name in written], language)
+    # The order of the words does not matter here: names with the same ones are one.
+    distinct = dict.fromkeys(
+        (column, one) for (column, _), one in zip(written, in_words, strict=True) if one
+    )
+    all_names, all_weights = _weighted([one for _, one in distinct], terms)
+    bearers = np.array([column for column, _ in distinct], dtype=np.int64)
+    return Headings(names, weights, words, _broader(vocabulary), all_names, all_weights, bearers)
+
+
+def _words_of_names(names: Sequence[str], language: str) -> list[tuple[str, ...]]:
+    """The distinct stems of each name, sorted."""
+    documents = [Document("", name, language=language) for name in names]
+    return [tuple(sorted(set(stems))) for stems in Stems().extract(documents)]
+
+
+def _weighted(
+    names: Sequence[tuple[str, ...]], terms: TermColumns
+) -> tuple[csr_matrix[Any], Floats]:
+    """The idf of each word of a name, and the weight of each whole name."""
     from scipy.sparse import csr_matrix
 
-    width = len(vocabulary)
-    named = [Document("", concept.name(language), language=language) for concept in vocabulary]
-    rows: list[int] = []
-    columns: list[int] = []
-    unknown = np.zeros(width, dtype=np.float32)
-    words = np.zeros(width, dtype=np.float32)
-    for number, stems in enumerate(Stems().extract(named)):
-        known = terms.columns(sorted(set(stems)))
-        words[number] = len(known)
-        unknown[number] = _UNKNOWN_WORD * np.count_nonzero(known < 0)
-        columns += known[known >= 0].tolist()
-        rows += [number] * int(np.count_nonzero(known >= 0))
-    weights = terms.idf[columns] if columns else np.zeros(0, dtype=np.float32)
-    names = csr_matrix((weights, (rows, columns)), shape=(width, len(terms)))
-    whole = np.bincount(rows, weights, width).astype(np.float32) + unknown
-    return Headings(names, whole, words, _broader(vocabulary))
+    columns = terms.columns([word for name in names for word in name])
+    lines = np.repeat(np.arange(len(names)), [len(name) for name in names])
+    known = columns >= 0
+    weights = terms.idf[columns[known]]
+    matrix = csr_matrix((weights, (lines[known], columns[known])), shape=(len(names), len(terms)))
+    unknown = _UNKNOWN_WORD * np.bincount(lines[~known], minlength=len(names))
+    whole = np.bincount(lines[known], weights, len(names)) + unknown
+    return matrix, whole.astype(np.float32)
 
 
 def _broader(vocabulary: Vocabulary) -> csr_matrix[Any]:

@@ -16,17 +16,42 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 
+# Most candidates are wrong: this share of them, weighted up, is as good as all.
+_WRONG = 0.35
+
+
 @dataclass(frozen=True, eq=False)
 class LabelledCandidates:
     """Candidates with features, and which of them are right.
 
-    `gold` has the number of headings of each document.
+    `gold` has the number of headings of each document. `weights` are those of
+    the candidates that `thinned` has kept; None if all are there.
     """
 
     pairs: Pairs
     features: Floats
     right: npt.NDArray[np.bool_]
     gold: Integers
+    weights: Floats | None = None
+
+    @property
+    def size(self) -> int:
+        """How many candidates there are, or were before they were thinned, as their weights say."""
+        return len(self.pairs) if self.weights is None else round(float(self.weights.sum()))
+
+    def thinned(self, seed: int) -> LabelledCandidates:
+        """All right candidates and some of the others, weighted as if they were all there."""
+        if self.weights is not None:
+            return self
+        random = np.random.default_rng(seed)
+        kept = self.right | (random.random(len(self.right)) < _WRONG)
+        return LabelledCandidates(
+            Pairs(self.pairs.keys[kept], self.pairs.count, self.pairs.width),
+            self.features[kept],
+            self.right[kept],
+            self.gold,
+            np.where(self.right[kept], 1, 1 / _WRONG).astype(np.float32),
+        )
 
     def of(self, documents: npt.NDArray[np.bool_]) -> LabelledCandidates:
         """The candidates of some of the documents."""
@@ -38,6 +63,7 @@ class LabelledCandidates:
             self.features[mine],
             self.right[mine],
             self.gold[documents],
+            None if self.weights is None else self.weights[mine],
         )
 
     @classmethod
@@ -52,7 +78,20 @@ class LabelledCandidates:
             np.concatenate([part.features for part in parts]),
             np.concatenate([part.right for part in parts]),
             np.concatenate([part.gold for part in parts]),
+            _weights(parts),
         )
+
+
+def _weights(parts: Sequence[LabelledCandidates]) -> Floats | None:
+    given = [part.weights for part in parts if part.weights is not None]
+    if not given:
+        return None
+    return np.concatenate(
+        [
+            np.ones(len(part.pairs), dtype=np.float32) if part.weights is None else part.weights
+            for part in parts
+        ]
+    )
 
 
 def with_replacements(gold: csr_matrix[Any], policy: LabelPolicy) -> csr_matrix[Any]:

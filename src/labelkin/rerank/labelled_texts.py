@@ -11,7 +11,7 @@ import numpy as np
 from labelkin.corpus.document import Document
 from labelkin.represent.cache import TermCache
 from labelkin.rerank.pairs import Integers
-from labelkin.rerank.term_columns import STEMS, TermColumns
+from labelkin.rerank.term_columns import STEMS, TermColumns, wording_of
 from labelkin.scoring.mention_search import MentionSearch
 from labelkin.scoring.mentions import Mentions
 from labelkin.scoring.policy import LabelPolicy
@@ -87,6 +87,34 @@ def read_labelled_texts(
         report(done)
     texts = LabelledTexts(rows, labels, vstack(counts, format="csr"), Mentions.joined(mentions))
     return texts, Terms(columns, words)
+
+
+def count_wording(
+    snapshot: Snapshot, rows: Integers, progress: Progress | None = None
+) -> tuple[Terms, csr_matrix[Any]]:
+    """All words of the texts of `rows`, and how often each text has them."""
+    from scipy.sparse import vstack
+
+    total = 2 * len(rows)
+
+    def report(done: int) -> None:
+        if progress is not None:
+            progress("Counting words", done, total)
+
+    def words() -> Iterator[list[str]]:
+        done = 0
+        for batch in _pages(snapshot, rows):
+            yield from wording_of(batch)
+            done += len(batch)
+            report(done)
+
+    columns, listed = TermColumns.counted(words(), len(rows), at_least=3, pairs_at_least=5)
+    counts, done = [], len(rows)
+    for batch in _pages(snapshot, rows):
+        counts.append(columns.counts(wording_of(batch)))
+        done += len(batch)
+        report(done)
+    return Terms(columns, listed), vstack(counts, format="csr")
 
 
 def label_matrix(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import Field, fields
+from dataclasses import MISSING, Field, fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -30,7 +30,7 @@ def to_arrays(value: Any) -> dict[str, npt.NDArray[Any]]:
 
 
 def from_arrays(kind: type[Made], arrays: Mapping[str, npt.NDArray[Any]]) -> Made:
-    """The inverse of `to_arrays`."""
+    """The inverse of `to_arrays`; a field that is not there has its default, if it has one."""
     from scipy.sparse import csr_matrix
 
     values: dict[str, Any] = {}
@@ -38,7 +38,7 @@ def from_arrays(kind: type[Made], arrays: Mapping[str, npt.NDArray[Any]]) -> Mad
         if field.name in arrays:
             array = arrays[field.name]
             values[field.name] = array.item() if array.ndim == 0 else array
-        else:
+        elif field.default_factory is MISSING or f"{field.name}.{_PARTS[0]}" in arrays:
             data, indices, starts, shape = (arrays[f"{field.name}.{part}"] for part in _PARTS)
             values[field.name] = csr_matrix((data, indices, starts), shape=tuple(shape.tolist()))
     return kind(**values)

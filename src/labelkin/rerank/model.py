@@ -48,7 +48,7 @@ from labelkin.rerank.term_columns import TermColumns
 from labelkin.store.models import DESCRIPTION
 
 RERANK_NAME = "rerank"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 _FILES = ("ranker", "terms", "statistics")
 _PART = re.compile(r"\w+-[0-9a-f]{16}\.(txt|npz)")
 
@@ -142,15 +142,19 @@ class RerankModel:
         self.info, self._files = _described(folder)
         check_groups(folder, self.info.groups)
         self.checksum = _joined(self._files)
-        self.knowledge = self._read_knowledge()
         self.ranker = Ranker(self._text("ranker"))
         self._widened = Memo(2)
         self._used_with: set[str] = set()
+        other_version = ModelMismatchError(
+            f"{self.folder}: made by another version of labelkin, with other features; "
+            "train the reranker again"
+        )
         if self.ranker.names != feature_names(self.info.groups):
-            raise ModelMismatchError(
-                f"{self.folder}: made by another version of labelkin, with other features; "
-                "train the reranker again"
-            )
+            raise other_version
+        try:
+            self.knowledge = self._read_knowledge()
+        except KeyError as error:
+            raise other_version from error
 
     @classmethod
     def load(cls, folder: Path) -> RerankModel:

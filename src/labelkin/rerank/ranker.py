@@ -24,8 +24,6 @@ _PARAMETERS: dict[str, Any] = {
     "force_col_wise": True,
     "verbose": -1,
 }
-# Most candidates are wrong: this share of them, weighted up, is as good as all.
-_WRONG = 0.35
 _WORTH_THREADS = 2000
 
 
@@ -68,17 +66,10 @@ def fit_ranker(
     seed: int,
     weights: Floats | None = None,
 ) -> Ranker:
-    """Train on candidates, of which `right` marks the right ones."""
+    """Train on candidates, of which `right` marks the right ones; NaN is an unknown value."""
     lightgbm = _lightgbm()
-    random = np.random.default_rng(seed)
-    kept = right | (random.random(len(right)) < _WRONG)
-    importance = np.where(right, 1, 1 / _WRONG).astype(np.float32)
-    if weights is not None:
-        importance *= weights
-    data = lightgbm.Dataset(
-        features[kept], right[kept], weight=importance[kept], feature_name=names
-    )
-    smallest = max(5, min(100, int(kept.sum()) // 2000))
+    data = lightgbm.Dataset(features, right, weight=weights, feature_name=names)
+    smallest = max(5, min(100, len(features) // 2000))
     parameters = _PARAMETERS | {"seed": seed, "min_data_in_leaf": smallest}
     return Ranker(lightgbm.train(parameters, data, rounds).model_to_string())
 

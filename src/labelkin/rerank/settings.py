@@ -21,10 +21,10 @@ class RerankTrainingSettings:
     names the signals, empty for all that are available.
     """
 
-    documents: int = 6000
+    documents: int = 18_000
     statistics_documents: int = 200_000
     rounds: int = 300
-    linear: bool = False
+    linear: bool = True
     linear_cost: float = 1.0
     threads: int = 0
     seed: int = 0

@@ -1,4 +1,4 @@
-"""Stems and pairs of neighbouring stems as columns of a matrix."""
+"""Stems, or all words, and pairs of neighbouring ones as columns of a matrix."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from labelkin.corpus.document import Document
 from labelkin.represent.kind import TermKind
-from labelkin.represent.stems import Stems
+from labelkin.represent.stems import Stems, stemmer, words_of
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-# A stem, or a pair of stems, must occur in this many documents to get a column.
-_MIN_DOCUMENTS = 2
-_MIN_PAIR_DOCUMENTS = 4
+# What a word of the title begins with, where it is told from the same word elsewhere.
+_TITLE = "^"
+# What words of a title count beside all words of a text.
+_TITLE_WEIGHT = np.float32(0.7)
+_CENTURIES = ("19", "20")
 
 Floats = npt.NDArray[np.float32]
 
@@ -31,36 +34,72 @@ def STEMS() -> TermKind:  # noqa: N802 - a constant, made when first needed
     return TermKind("stems", stems.version, stems)
 
 
+def wording_of(documents: Iterable[Document]) -> list[list[str]]:
+    """All words of each document in text order, stemmed, and those of the title once more.
+
+    Unlike `stems`, stop words are kept, and numbers as their kind: they tell
+    ages, sexes and kinds of study.
+    """
+    return [_wording(document) for document in documents]
+
+
+def _wording(document: Document) -> list[str]:
+    rest = "\n".join((document.body, *document.fields.values()))
+    snowball = stemmer(document.language or "en")
+    title, body = ([_number_kind(word) for word in words_of(t)] for t in (document.title, rest))
+    if snowball is not None:
+        title, body = snowball.stems(title), snowball.stems(body)
+    return [*title, *body, *(_TITLE + word for word in title)]
+
+
+def _number_kind(word: str) -> str:
+    """A word as it is; for a number how many digits it has, or that it is a year."""
+    if not word.isdigit():
+        return word
+    return "#year" if len(word) == 4 and word.startswith(_CENTURIES) else f"#{len(word)}"
+
+
 class TermColumns:
     """The terms that were frequent enough in some documents, and their idf.
 
-    A pair of stems is a term with a space in it. Terms are looked up by their
+    A pair of words is a term with a space in it; terms of the title begin with a
+    circumflex where they are told apart. Terms are looked up by their
     64-bit hash: a table of strings would take ten times the memory.
     """
 
     def __init__(self, terms: Iterable[str], idf: Floats) -> None:
-        hashes, single = [], []
+        hashes, single, titled = [], [], []
         for term in terms:
             hashes.append(hash(term))
             single.append(" " not in term)
+            titled.append(term.startswith(_TITLE))
         self.idf = idf
         self.is_single = np.array(single, dtype=np.bool_)
+        self._in_title = np.array(titled, dtype=np.bool_)
         unsorted = np.array(hashes, dtype=np.int64)
         self._order = np.argsort(unsorted).astype(np.int32)
         self._hashes = unsorted[self._order]
 
     @classmethod
     def counted(
-        cls, documents: Iterable[Sequence[str]], count: int
+        cls,
+        documents: Iterable[Sequence[str]],
+        count: int,
+        *,
+        at_least: int = 2,
+        pairs_at_least: int = 4,
     ) -> tuple[TermColumns, list[str]]:
-        """The terms of `count` documents, given as stems in text order; also as a list."""
+        """The terms of `count` documents, given as words in text order; also as a list.
+
+        A word, or a pair of words, must be in so many documents to get a column.
+        """
         frequencies: Counter[str] = Counter()
         for stems in documents:
             frequencies.update(set(_terms(stems)))
         kept = sorted(
             term
             for term, frequency in frequencies.items()
-            if frequency >= (_MIN_PAIR_DOCUMENTS if " " in term else _MIN_DOCUMENTS)
+            if frequency >= (pairs_at_least if " " in term else at_least)
         )
         idf = np.log(count / np.array([frequencies[term] for term in kept], dtype=np.float32))
         return cls(kept, idf.astype(np.float32)), kept
@@ -100,12 +139,22 @@ class TermColumns:
         )
 
     def weighted(self, counts: csr_matrix[Any], *, pairs: bool) -> csr_matrix[Any]:
-        """(1 + log count) · idf, each line scaled to length 1; with or without pairs of stems."""
+        """(1 + log count) · idf, each line scaled to length 1; with or without pairs of words.
+
+        Terms of the title, where they are told apart, are scaled by themselves.
+        """
         weights = self.idf if pairs else np.where(self.is_single, self.idf, np.float32(0))
         weighted = counts.copy()
         weighted.data = (1 + np.log(counts.data)) * weights[counts.indices]
         weighted.eliminate_zeros()
-        return unit_rows(weighted)
+        if not self._in_title.any():
+            return unit_rows(weighted)
+        lines = np.repeat(np.arange(weighted.shape[0]), np.diff(weighted.indptr))
+        parts = 2 * lines + self._in_title[weighted.indices]
+        lengths = np.sqrt(np.bincount(parts, weighted.data**2, 2 * weighted.shape[0]))
+        scale = np.where(self._in_title[weighted.indices], _TITLE_WEIGHT, np.float32(1))
+        weighted.data = (weighted.data / lengths[parts] * scale).astype(np.float32)
+        return weighted
 
 
 def unit_rows(matrix: csr_matrix[Any]) -> csr_matrix[Any]:

@@ -37,6 +37,7 @@ from labelkin.rerank.labelled_texts import (
     LabelledTexts,
     Progress,
     Terms,
+    count_wording,
     label_matrix,
     read_labelled_texts,
 )
@@ -50,7 +51,7 @@ from labelkin.rerank.term_columns import TermColumns
 from labelkin.scoring.policy import policy_for
 from labelkin.scoring.queries import Queries
 from labelkin.scoring.settings import RERANK_DEPTH
-from labelkin.store.held_out import LEAST_DOCUMENTS, HeldOut
+from labelkin.store.held_out import LARGEST_SHARE, LEAST_DOCUMENTS, Fold, HeldOut
 from labelkin.store.models import Models, software_versions
 from labelkin.store.snapshot import Snapshot, Views
 
@@ -104,13 +105,21 @@ class TrainingContext:
         """The terms that texts are counted by."""
         return self._trainer.terms().columns
 
+    def wording(self) -> tuple[Terms, csr_matrix[Any]]:
+        """All words of the texts, stop words and numbers too, and how often each text has them."""
+        terms, counts = self._trainer.wording()
+        return terms, counts[self._places]
+
     def nearest(self) -> Integers:
         """For each text the places of its nearest among the texts, −1 for none."""
         nearest = self._trainer.nearest()
         inside = np.full(len(nearest), -1, dtype=np.int64)
         inside[self._places] = np.arange(len(self._places))
         mine = nearest[self._places]
-        return np.where(mine >= 0, inside[mine], -1)
+        near = np.where(mine >= 0, inside[mine], -1)
+        # Without those that are held out, the next ones move up.
+        order = np.argsort(near < 0, axis=1, kind="stable")[:, :_NEAREST]
+        return np.take_along_axis(near, order, 1)
 
     def report(self, stage: str, done: int, total: int) -> None:
         """Report the progress of a long step."""
@@ -161,12 +170,17 @@ class RerankTrainer:
         return self._trained(candidates, knowledge, len(given), started)
 
     def collect(self, given: Sequence[Document] = ()) -> tuple[list[LabelledCandidates], Knowledge]:
-        """The candidates to train on, the given documents' first, and knowledge over all texts."""
-        texts, places = self._texts(), self._held_out.places
+        """The candidates to train on, and knowledge over all texts.
+
+        The given documents' come first, then those of each fold. Only the
+        candidates of the first fold are complete.
+        """
+        texts = self._texts()
         candidates = []
-        if len(places):
-            rest = self._knowledge(np.flatnonzero(~np.isin(texts.rows, self._held_out.unseen)))
-            candidates.append(self._held_out_candidates(rest, texts.at(places)))
+        for number, fold in enumerate(self._held_out.folds):
+            rest = self._knowledge(np.flatnonzero(~np.isin(texts.rows, fold.unseen)))
+            mine = texts.at(self._held_out.places(fold))
+            candidates.append(self._held_out_candidates(rest, mine, fold, is_first=number == 0))
         knowledge = self._knowledge(np.arange(len(texts)))
         if given:
             place = 0 if len(given) >= LEAST_DOCUMENTS else len(candidates)
@@ -193,6 +207,12 @@ class RerankTrainer:
     def terms(self) -> Terms:
         """The terms that texts are counted by."""
         return self._read()[1]
+
+    def wording(self) -> tuple[Terms, csr_matrix[Any]]:
+        """All words of the texts, stop words and numbers too, and how often each text has them."""
+        return self._memo.get(
+            "wording", lambda: count_wording(self.snapshot, self._held_out.rows, self._progress)
+        )
 
     def nearest(self) -> Integers:
         """For each text the places of its nearest among all texts, −1 for none."""
@@ -232,9 +252,10 @@ class RerankTrainer:
         rows = self._held_out.rows
         places = np.full(self._label_sets.rows, -1, dtype=np.int64)
         places[rows] = np.arange(len(rows))
-        nearest = np.full((len(rows), _NEAREST), -1, dtype=np.int64)
+        k = _with_reserve(_NEAREST)
+        nearest = np.full((len(rows), k), -1, dtype=np.int64)
         for start in range(0, len(rows), _BATCH):
-            near = self._search.search_rows(rows[start : start + _BATCH], _NEAREST).rows
+            near = self._search.search_rows(rows[start : start + _BATCH], k).rows
             known = near != NO_NEIGHBOUR
             nearest[start : start + len(near)] = np.where(
                 known, places[np.where(known, near, 0)], -1
@@ -259,13 +280,11 @@ class RerankTrainer:
         )
 
     def _held_out_candidates(
-        self, knowledge: Knowledge, texts: LabelledTexts
+        self, knowledge: Knowledge, texts: LabelledTexts, fold: Fold, *, is_first: bool
     ) -> LabelledCandidates:
         is_held_out = np.zeros(self._label_sets.rows, dtype=np.bool_)
-        is_held_out[self._held_out.unseen] = True
-        # Enough neighbours to have the full number after the held-out ones are dropped.
-        share = len(texts) / max(len(self._held_out.rows), 1)
-        k = round(RERANK_DEPTH * (1 + 2 * share)) + 10
+        is_held_out[fold.unseen] = True
+        k = _with_reserve(RERANK_DEPTH)
         parts = []
         for start in range(0, len(texts), _BATCH):
             places = np.arange(start, min(start + _BATCH, len(texts)))
@@ -276,7 +295,8 @@ class RerankTrainer:
             queries = self._queries(documents, near)
             queries.given("mentions", batch.mentions)
             queries.given(("evidence", "term counts"), batch.counts)
-            parts.append(self._labelled(queries, knowledge, batch.labels))
+            part = self._labelled(queries, knowledge, batch.labels, has_seen=not is_first)
+            parts.append(part if is_first else part.thinned(self.settings.seed))
             self.report("Scoring held-out documents", int(places[-1]) + 1, len(texts))
         return LabelledCandidates.joined(parts)
 
@@ -296,9 +316,14 @@ class RerankTrainer:
         return queries
 
     def _labelled(
-        self, queries: Queries, knowledge: Knowledge, gold: csr_matrix[Any]
+        self,
+        queries: Queries,
+        knowledge: Knowledge,
+        gold: csr_matrix[Any],
+        *,
+        has_seen: bool = False,
     ) -> LabelledCandidates:
-        candidates = find_candidates(Evidence(queries, knowledge))
+        candidates = find_candidates(Evidence(queries, knowledge, has_seen=has_seen))
         sizes = np.diff(gold.indptr).astype(np.int64)
         right = candidates.pairs.entries(gold[:, : self._width].tocsr()) > 0
         return LabelledCandidates(candidates.pairs, candidates.features, right, sizes)
@@ -337,7 +362,8 @@ class RerankTrainer:
                 "documents": knowledge.statistics.documents,
                 "held_out": sum(part.pairs.count for part in candidates) - given,
                 "given": given,
-                "candidates": sum(len(part.pairs) for part in candidates),
+                "folds": len(self._held_out.folds),
+                "candidates": sum(part.size for part in candidates),
                 "candidate_recall": round(
                     sum(int(part.right.sum()) for part in candidates)
                     / max(sum(int(part.gold.sum()) for part in candidates), 1),
@@ -353,6 +379,11 @@ class RerankTrainer:
         return TrainedReranker(info, parts, held_out, calibration.scores(raw))
 
 
+def _with_reserve(k: int) -> int:
+    """Enough neighbours to have `k` after the held-out ones are dropped."""
+    return round(k * (1 + 2 / LARGEST_SHARE)) + 10
+
+
 def _no_texts() -> LabelledTexts:
     empty: Any = None
     return LabelledTexts(np.zeros(0, dtype=np.int64), empty, empty, empty)
@@ -361,12 +392,14 @@ def _no_texts() -> LabelledTexts:
 def _fitted(
     candidates: Sequence[LabelledCandidates], names: list[str], settings: RerankTrainingSettings
 ) -> Ranker:
+    thinned = LabelledCandidates.joined([part.thinned(settings.seed) for part in candidates])
     return fit_ranker(
-        np.concatenate([part.features for part in candidates]),
-        np.concatenate([part.right for part in candidates]),
+        thinned.features,
+        thinned.right,
         names,
         rounds=settings.rounds,
         seed=settings.seed,
+        weights=thinned.weights,
     )
 
 

@@ -80,11 +80,7 @@ def policy_for(
 
 def _current(vocabulary: Vocabulary, column: int) -> int:
     """The concept that has replaced this one, or itself; −1 if there is none."""
-    seen: set[int] = set()
-    while vocabulary[column].deprecated and column not in seen:
-        seen.add(column)
-        successors = [i for i in vocabulary[column].replaced_by if i in vocabulary]
-        if not successors:
-            return -1
-        column = vocabulary.column(successors[0])
-    return -1 if column in seen else column
+    concept = vocabulary[column].current(
+        lambda identifier: vocabulary.concept(identifier) if identifier in vocabulary else None
+    )
+    return -1 if concept is None else vocabulary.column(concept.id)

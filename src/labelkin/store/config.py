@@ -120,7 +120,11 @@ class RepresentationSection(Section):
         'joined with "," are searched separately and fused.',
     )
     title_weight: int = Field(
-        default=1, ge=1, le=20, description="How many times the words of a title count."
+        default=1,
+        ge=1,
+        le=20,
+        description="How many times the words of a title count in a document; for queries see "
+        "title_weight in neighbours.",
     )
     spacy_model: str = Field(
         default="en_core_web_sm",
@@ -210,6 +214,24 @@ class NeighboursSection(Section):
     distance_floor: float = Field(
         default=0.0, ge=0.0, le=1.0, description="Smaller distances are raised to this."
     )
+    term_frequency: Literal["log", "once"] = Field(
+        default="log",
+        description='The weight of a term that occurs n times in the text to search with: "log" '
+        '1 + ln(n), "once" 1.',
+    )
+    title_weight: int = Field(
+        default=3,
+        ge=1,
+        le=20,
+        description="How many times a term in the title of that text counts in n.",
+    )
+    heading_weight: float = Field(
+        default=1.5,
+        ge=0.0,
+        le=20.0,
+        description="The weight of the words in the names of a document's headings, against those "
+        "of its text; 0 searches in texts only.",
+    )
     max_query_terms: int = Field(
         default=0,
         ge=0,
@@ -222,6 +244,22 @@ class NeighboursSection(Section):
         default="tantivy",
         description="The engine that indexes terms and ranks documents.",
     )
+
+
+# Settings under a name, for `labelkin init --recipe` and for grids of experiments.
+RECIPES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+    # Ribadas-Pena, Cao and Darriba (2022): each term of a text once, documents by their texts.
+    "paper": {
+        "neighbours": {
+            "k": 20,
+            "distance": "self",
+            "term_frequency": "once",
+            "title_weight": 1,
+            "heading_weight": 0.0,
+        },
+        "suggest": {"method": "knn", "weighting": "majority", "count": "mean", "threshold": 0.0},
+    },
+}
 
 
 class SuggestSection(Section):
@@ -309,15 +347,16 @@ class RerankSection(Section):
     """How the reranker is trained, and where it cuts its list."""
 
     documents: int = Field(
-        default=6000,
+        default=18_000,
         ge=0,
-        description="Documents held out to train the reranker on, at most one in seven.",
+        description="Documents to train the reranker on. They are held out of all statistics, at "
+        "most one document in seven at a time.",
     )
     rounds: int = Field(default=300, ge=1, description="Number of trees.")
     linear: bool = Field(
-        default=False,
-        description="Also train a linear classifier per heading, as one more signal; needs the "
-        "extra linear.",
+        default=True,
+        description="Train two linear classifiers per heading as well: better suggestions, but "
+        "more than half of the time and most of the model's size.",
     )
     linear_cost: float = Field(
         default=1.0, gt=0.0, description="The cost of errors (C) of the linear classifiers."
@@ -441,6 +480,18 @@ class Config(Section):
     rerank: RerankSection = RerankSection()
     training: TrainingSection = TrainingSection()
     extensions: dict[str, SerializeAsAny[Section]] = Field(default={}, exclude=True)
+
+
+def with_recipe(config: Config, name: str) -> Config:
+    """The settings with those of a recipe."""
+    recipe = RECIPES.get(name)
+    if recipe is None:
+        raise ConfigError(f"no recipe {name!r}; known: {', '.join(RECIPES)}")
+    sections = {
+        section: getattr(config, section).model_copy(update=dict(values))
+        for section, values in recipe.items()
+    }
+    return config.model_copy(update=sections)
 
 
 def read_config(path: Path, *, needed: bool = True) -> Config:

@@ -5,6 +5,9 @@ smallest keys are held out. Adding or removing a document therefore changes the
 held-out set by that document and at most one other at the boundary, and the
 largest key (`bound`) describes the whole set: a model that was trained without
 the documents up to a bound has seen none of them, now or later.
+
+What is quickly trained can be trained several times, each time without other
+documents: these are the folds, of which the first is that set.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,8 +27,9 @@ from labelkin.wording import counted
 
 logger = logging.getLogger(__name__)
 
-# At most one document in seven is held out, so that the rest resembles the whole.
+# At most one document in seven is held out at a time, so that the rest resembles the whole.
 LARGEST_SHARE = 7
+MOST_FOLDS = 3
 LEAST_DOCUMENTS = 20
 # Documents that have to be left for the statistics.
 _LEAST_OTHERS = 2
@@ -70,28 +74,49 @@ class HeldOutRule:
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOut:
-    """The documents to count statistics over, and those of them that are held out.
+class Fold:
+    """Documents that are held out together.
 
-    `copies` are the others with the text of one that is held out: they would
-    give its labels away. All are rows of one generation, ascending.
+    `copies` are the others with the text of one of them: they would give its
+    labels away. All are rows of one generation, ascending.
+    """
+
+    rows: Integers
+    copies: Integers
+
+    @property
+    def unseen(self) -> Integers:
+        """The rows that no statistic may count while the documents of the fold are scored."""
+        return np.union1d(self.rows, self.copies)
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """The documents to count statistics over, and those of them that are held out, by folds.
+
+    The documents of the first fold are described by `rule`: models that are
+    trained only once have not seen them. The others are held out of what is
+    trained again for each fold.
     """
 
     generation: Generation
     rows: Integers
-    held_out: Integers
+    folds: tuple[Fold, ...]
     rule: HeldOutRule
-    copies: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @property
     def unseen(self) -> Integers:
-        """The rows that no statistic may count while the held-out documents are scored."""
-        return np.union1d(self.held_out, self.copies)
+        """The rows that a model must not see which is trained only once."""
+        return self.folds[0].unseen if self.folds else np.zeros(0, dtype=np.int64)
 
     @property
-    def places(self) -> Integers:
-        """Where the held-out documents are among `rows`."""
-        return np.searchsorted(self.rows, self.held_out)
+    def count(self) -> int:
+        """How many documents are held out, by all folds together."""
+        return sum(len(fold.rows) for fold in self.folds)
+
+    def places(self, fold: Fold) -> Integers:
+        """Where the documents of a fold are among `rows`."""
+        return np.searchsorted(self.rows, fold.rows)
 
 
 def choose_held_out(
@@ -103,12 +128,12 @@ def choose_held_out(
     given: int = 0,
     within: HeldOutRule | None = None,
 ) -> HeldOut:
-    """Hold out `documents` of those that have labels, at most one in seven.
+    """Hold out `documents` of those that have labels, at most one in seven by each fold.
 
     Statistics are counted over all documents with labels, or over a sample of
     `statistics_documents`. `given` is the number of documents to train on that
     are not in the collection. `within` is the rule of a model whose scores are
-    to be used: only documents that it has not seen are held out.
+    to be used: the first fold has only documents that it has not seen.
     """
     generation = reader.generation()
     sizes = reader.label_sets().sizes()
@@ -120,7 +145,7 @@ def choose_held_out(
         raise TrainingError("no document of the collection has labels to train on; add some")
     keys = row_keys(reader, seed, len(sizes))
     rows = rows[np.argsort(keys[rows], kind="stable")][:statistics_documents]
-    count = min(documents, len(rows) // LARGEST_SHARE)
+    size = count = min(documents, len(rows) // LARGEST_SHARE)
     if within is not None:
         count = min(count, int(np.count_nonzero(keys[rows] <= np.uint64(within.bound))))
     if count < LEAST_DOCUMENTS and given < LEAST_DOCUMENTS:
@@ -130,17 +155,22 @@ def choose_held_out(
             f"it needs at least {LEAST_DOCUMENTS * LARGEST_SHARE}"
         )
     bound = int(keys[rows[count - 1]]) if count else 0
-    held_out = np.sort(rows[:count])
+    held_out = [np.sort(rows[:count])] if count else []
+    if count and documents > size:
+        last = min(documents, count + (MOST_FOLDS - 1) * size)
+        held_out += [np.sort(rows[at : at + size]) for at in range(count, last, size)]
     rows = np.sort(rows)
-    copies = _copies(reader, held_out)
-    if len(copies):
-        if len(rows) - count - len(np.intersect1d(copies, rows)) < _LEAST_OTHERS:
+    folds = tuple(Fold(fold, _copies(reader, fold)) for fold in held_out)
+    for fold in folds:
+        if not len(fold.copies):
+            continue
+        if len(np.setdiff1d(rows, fold.unseen, assume_unique=True)) < _LEAST_OTHERS:
             raise TrainingError(
                 f"nearly all of {counted(len(rows), 'document')} with labels have the same text: "
                 "too few are left to train a reranker on"
             )
-        logger.info("%d documents have the text of a held-out one: held out too", len(copies))
-    return HeldOut(generation, rows, held_out, HeldOutRule(seed, bound), copies)
+        logger.info("%d documents have the text of a held-out one: held out too", len(fold.copies))
+    return HeldOut(generation, rows, folds, HeldOutRule(seed, bound))
 
 
 def _copies(reader: Reader, rows: Integers) -> Integers:

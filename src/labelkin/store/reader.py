@@ -19,7 +19,7 @@ from labelkin.corpus.text import is_valid_id, text_checksum
 from labelkin.exceptions import CollectionDamagedError
 from labelkin.store.config import Config
 from labelkin.store.database import IS_DEPRECATED
-from labelkin.store.label_sets import LabelSets, Rows
+from labelkin.store.label_sets import COLUMN_TYPE, LabelSets, Rows
 from labelkin.store.manifest import Manifest
 from labelkin.store.rows import (
     DOCUMENT_COLUMNS,
@@ -339,6 +339,11 @@ class Reader(ABC):
             "SELECT row, id, title, body, fields, language FROM documents WHERE row", rows
         )
         return {row: text_from_values(tuple(values)) for row, *values in selected}
+
+    def labels_of(self, rows: Sequence[int]) -> dict[int, list[int]]:
+        """The vocabulary columns of the documents in these rows; removed ones are left out."""
+        selected = self._selected("SELECT row, labels FROM documents WHERE row", rows)
+        return {row: np.frombuffer(blob, dtype=COLUMN_TYPE).tolist() for row, blob in selected}
 
     def titles_of(self, rows: Sequence[int]) -> dict[int, Headline]:
         """Id, title and year of the documents in these rows; removed ones are left out."""

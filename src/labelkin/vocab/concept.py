@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 # In place of a language code.
@@ -41,7 +41,27 @@ class Concept:
         """
         if language == ALL_LANGUAGES:
             return " / ".join(dict.fromkeys(self.names.values())) or self.id
+        known = self.name_language(language)
+        return self.id if known is None else self.names[known]
+
+    def name_language(self, language: str = "en") -> str | None:
+        """The language of the preferred name that `name` gives; None if there is no name."""
         for known in (language, language.partition("-")[0], "en"):
             if known in self.names:
-                return self.names[known]
-        return next(iter(self.names.values()), self.id)
+                return known
+        return next(iter(self.names), None)
+
+    def current(self, find: Callable[[str], Concept | None]) -> Concept | None:
+        """The concept that has replaced this one, itself if it is not deprecated, None if neither.
+
+        `find` gives the concept with an id, if the vocabulary has it.
+        """
+        concept, seen = self, {self.id}
+        while concept.deprecated:
+            successors = (find(identifier) for identifier in concept.replaced_by)
+            successor = next((one for one in successors if one is not None), None)
+            if successor is None or successor.id in seen:
+                return None
+            seen.add(successor.id)
+            concept = successor
+        return concept

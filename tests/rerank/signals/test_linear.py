@@ -24,8 +24,8 @@ def separable(documents: int = 120, seed: int = 0) -> tuple[csr_matrix, csr_matr
     return csr_matrix(weighted), csr_matrix(wide), near
 
 
-def fitted(threads: int = 1, **changes) -> LinearScorer:
-    return fit_linear(*separable(), **{"cost": 10.0, "seed": 0, "threads": threads, **changes})
+def fitted(**changes) -> LinearScorer:
+    return fit_linear(*separable(), **{"cost": 10.0, "seed": 0, "processes": 1, **changes})
 
 
 def test_separable_headings_are_told_apart():
@@ -41,14 +41,16 @@ def test_separable_headings_are_told_apart():
     assert np.mean(found[lacking] < 0) > 0.97
 
 
-def test_the_same_with_any_number_of_threads():
+def test_the_same_with_any_number_of_processes(monkeypatch):
+    monkeypatch.setattr("labelkin.rerank.signals.linear._WORTH_PROCESSES", 0)
+    monkeypatch.setattr("labelkin.rerank.signals.linear._HEADINGS_A_TASK", 7)
     random = np.random.default_rng(0)
     weighted = csr_matrix(random.random((300, 80)) * (random.random((300, 80)) < 0.2))
     labels = csr_matrix((random.random((300, 60)) < 0.05).astype(np.float32))
     near = random.integers(-1, 300, (300, 5))
     one, *others = (
-        fit_linear(weighted, labels, near, cost=0.5, seed=3, threads=threads)
-        for threads in (1, 4, 4)
+        fit_linear(weighted, labels, near, cost=0.5, seed=3, processes=processes)
+        for processes in (1, 2, 3)
     )
     for other in others:
         np.testing.assert_array_equal(one.weights.toarray(), other.weights.toarray())
@@ -61,7 +63,7 @@ def test_too_few_rounds_are_no_matter_for_users():
     labels = csr_matrix((random.random((300, 3)) < 0.3).astype(np.float32))
     near = np.full((300, 1), -1)
     # Warnings are errors here.
-    assert len(fit_linear(weighted, labels, near, cost=50.0, seed=0, threads=2).columns) == 3
+    assert len(fit_linear(weighted, labels, near, cost=50.0, seed=0, processes=1).columns) == 3
 
 
 def test_some_documents_at_a_time_give_the_same(monkeypatch):
@@ -99,7 +101,7 @@ def test_arrays_round_trip():
 
 def test_a_heading_that_all_documents_have():
     weighted, _, near = separable(20)
-    scorer = fit_linear(weighted, csr_matrix(np.ones((20, 1))), near, cost=1.0, seed=0, threads=1)
+    scorer = fit_linear(weighted, csr_matrix(np.ones((20, 1))), near, cost=1.0, seed=0, processes=1)
     assert scorer.margins(weighted, 1).toarray().ravel().tolist() == [1.0] * 20
 
 
@@ -107,7 +109,7 @@ def test_a_heading_that_all_documents_have():
 def test_no_heading_is_frequent_enough(documents):
     weighted, _, near = separable(20)
     labels = csr_matrix(np.eye(20, dtype=np.float32))
-    scorer = fit_linear(weighted, labels, near, cost=1.0, seed=0, threads=1)
+    scorer = fit_linear(weighted, labels, near, cost=1.0, seed=0, processes=1)
     assert len(scorer.columns) == 0
     assert scorer.margins(weighted[:documents], 20).shape == (documents, 20)
     same = LinearScorer.from_arrays(scorer.arrays())

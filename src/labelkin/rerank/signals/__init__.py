@@ -16,6 +16,7 @@ SIGNALS: Registry[Signal] = Registry(
         "document": "labelkin.rerank.signals.priors:DocumentSignal",
         "named": "labelkin.rerank.signals.names:NamedSignal",
         "naming rate": "labelkin.rerank.signals.names:NamingRateSignal",
+        "name words": "labelkin.rerank.signals.names:NameWordsSignal",
         "words": "labelkin.rerank.signals.words:WordsSignal",
         "related": "labelkin.rerank.signals.relations:RelatedSignal",
         "hierarchy": "labelkin.rerank.signals.relations:HierarchySignal",

@@ -23,6 +23,7 @@ class AutoencoderSignal(Signal):
     name = "autoencoder"
     features = ("decoded", "decoded_rank")
     reason = "label autoencoder"
+    trained_before = True
 
     def is_available(self, context: TrainingContext) -> bool:
         """Whether there is an autoencoder that has not seen the held-out documents."""

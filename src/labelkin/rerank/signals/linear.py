@@ -1,19 +1,18 @@
-"""An optional signal: a sparse linear classifier for each heading, trained one against the rest.
+"""Two sparse linear classifiers for each heading, trained one against the rest.
 
-A heading's classifier is trained on its documents, on the nearest documents
-that lack it (the ones that are hard to tell apart) and on some at random; those
-of headings that a tenth of all documents have are trained on all. Small weights
-are dropped.
+One reads stems, as everything else does; the other all words of the text, stop
+words and numbers too, and the title apart. A heading's classifier is trained on
+its documents, on the nearest documents that lack it (the ones that are hard to
+tell apart) and on some at random; those of headings that a tenth of all
+documents have are trained on all. Small weights are dropped.
 """
 
 from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,60 +23,79 @@ from labelkin.memo import Memo
 from labelkin.rerank.features import Evidence, Features
 from labelkin.rerank.pairs import Floats, Integers, Pairs, best_keys, matrix_keys
 from labelkin.rerank.signal import Arrays, Signal, Values
+from labelkin.rerank.term_columns import TermColumns, wording_of
 from labelkin.rerank.training import TrainingContext
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
+    from scipy.sparse import csc_matrix, csr_matrix
 
 _BEST = 50
 # The margin of a heading that is not among the best.
 _UNRANKED = -3.0
 _MIN_DOCUMENTS = 2
 _FREQUENT = 0.1
-_AT_RANDOM = 1000
+_AT_RANDOM = 300
 _SMALL_WEIGHT = 0.1
 _KEPT = 100
 _CHUNK = 250
 _TOLERANCE = 0.1
 _ROUNDS = 50
+# Headings that a process trains at a time, and documents times headings that are worth processes.
+_HEADINGS_A_TASK = 100
+_WORTH_PROCESSES = 20_000_000
 
 
 class LinearSignal(Signal):
-    """Margin and rank of a heading by its classifier."""
+    """Margins and ranks of a heading by its classifiers."""
 
     name = "linear"
-    features = ("margin", "margin_rank")
-    reason = "linear classifier"
+    features = ("margin", "margin_rank", "wording_margin", "wording_margin_rank")
+    reason = "linear classifiers"
 
     def is_available(self, context: TrainingContext) -> bool:
-        """Only if requested: it is the slowest part of a training."""
+        """Unless switched off: it is the slowest part of a training."""
         return context.settings.linear
 
-    def fit(self, context: TrainingContext) -> LinearScorer:
-        """Train a classifier per heading."""
-        settings = context.settings
-        return fit_linear(
-            context.terms.weighted(context.texts.counts, pairs=True),
-            context.texts.labels,
-            context.nearest(),
-            cost=settings.linear_cost,
-            seed=settings.seed,
-            threads=settings.threads or os.cpu_count() or 1,
-            progress=lambda done, total: context.report("Training classifiers", done, total),
+    def fit(self, context: TrainingContext) -> LinearScorers:
+        """Train two classifiers per heading."""
+        settings, near = context.settings, context.nearest()
+        wording, counts = context.wording()
+
+        def fitted(weighted: csr_matrix[Any], stage: str) -> LinearScorer:
+            return fit_linear(
+                weighted,
+                context.texts.labels,
+                near,
+                cost=settings.linear_cost,
+                seed=settings.seed,
+                processes=settings.threads or os.cpu_count() or 1,
+                progress=lambda done, total: context.report(stage, done, total),
+            )
+
+        return LinearScorers(
+            fitted(
+                context.terms.weighted(context.texts.counts, pairs=True), "Training classifiers"
+            ),
+            fitted(wording.columns.weighted(counts, pairs=True), "Training classifiers of words"),
+            "\n".join(wording.words).encode("utf-8"),
+            wording.columns,
         )
 
-    def to_arrays(self, fitted: LinearScorer) -> Arrays:
+    def to_arrays(self, fitted: LinearScorers) -> Arrays:
         """Weights in half precision."""
         return fitted.arrays()
 
-    def from_arrays(self, arrays: Arrays) -> LinearScorer:
+    def from_arrays(self, arrays: Arrays) -> LinearScorers:
         """The inverse of `to_arrays`."""
-        return LinearScorer.from_arrays(arrays)
+        return LinearScorers.from_arrays(arrays)
 
     def propose(self, evidence: Evidence) -> Integers:
-        """The headings with the largest margins."""
-        keys, values = matrix_keys(_margins(evidence), evidence.width)
-        return best_keys(keys, values, evidence.width, _BEST)
+        """The headings with the largest margins of each kind."""
+        keys = [
+            best_keys(*matrix_keys(margins, evidence.width), evidence.width, _BEST)
+            for margins in (_margins(evidence), _wording_margins(evidence))
+        ]
+        return np.concatenate(keys)
 
     def values(
         self,
@@ -86,17 +104,63 @@ class LinearSignal(Signal):
         features: Features,  # noqa: ARG002
     ) -> Mapping[str, Values]:
         """A low margin for headings that are not among the best."""
-        margins = pairs.entries(_margins(evidence), _UNRANKED)
-        return {"margin": margins, "margin_rank": pairs.ranks(margins)}
+        values: dict[str, Values] = {}
+        for name, margins in (
+            ("margin", _margins(evidence)),
+            ("wording_margin", _wording_margins(evidence)),
+        ):
+            values[name] = pairs.entries(margins, _UNRANKED)
+            values[f"{name}_rank"] = pairs.ranks(values[name])
+        return values
 
 
 def _margins(evidence: Evidence) -> csr_matrix[Any]:
-    scorer: LinearScorer = evidence.fitted("linear")
+    scorers: LinearScorers = evidence.fitted("linear")
     terms = evidence.knowledge.terms
     return evidence.once(
         "margins",
-        lambda: scorer.margins(terms.weighted(evidence.counts, pairs=True), evidence.width),
+        lambda: scorers.stems.margins(terms.weighted(evidence.counts, pairs=True), evidence.width),
     )
+
+
+def _wording_margins(evidence: Evidence) -> csr_matrix[Any]:
+    scorers: LinearScorers = evidence.fitted("linear")
+
+    def computed() -> csr_matrix[Any]:
+        counts = scorers.terms.counts(wording_of(evidence.queries.prepared))
+        return scorers.wording.margins(scorers.terms.weighted(counts, pairs=True), evidence.width)
+
+    return evidence.once("wording margins", computed)
+
+
+@dataclass(frozen=True, eq=False)
+class LinearScorers:
+    """The classifiers that read stems, those that read the wording, and the terms of the latter."""
+
+    stems: LinearScorer
+    wording: LinearScorer
+    words: bytes
+    terms: TermColumns
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Everything as plain arrays."""
+        arrays = {f"stems/{name}": array for name, array in self.stems.arrays().items()}
+        arrays |= {f"wording/{name}": array for name, array in self.wording.arrays().items()}
+        arrays["words"] = np.frombuffer(self.words, dtype=np.uint8)
+        arrays["idf"] = self.terms.idf
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> LinearScorers:
+        """The inverse of `arrays`."""
+
+        def part(prefix: str) -> LinearScorer:
+            mine = {name.removeprefix(prefix): array for name, array in arrays.items()}
+            return LinearScorer.from_arrays(mine)
+
+        words = arrays["words"].tobytes()
+        terms = words.decode("utf-8").split("\n") if words else []
+        return cls(part("stems/"), part("wording/"), words, TermColumns(terms, arrays["idf"]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +227,7 @@ def fit_linear(
     *,
     cost: float,
     seed: int,
-    threads: int,
+    processes: int,
     progress: Callable[[int, int], None] | None = None,
 ) -> LinearScorer:
     """Train on documents: their weighted terms, their labels, and the places of their nearest.
@@ -175,41 +239,15 @@ def fit_linear(
     by_label = labels.tocsc()
     frequencies = np.diff(by_label.indptr)
     columns = np.flatnonzero(frequencies >= _MIN_DOCUMENTS)
-    documents = labels.shape[0]
-    classifier = _classifier(cost, seed)
-    lock = Lock()
-
-    def fitted(column: int) -> tuple[Integers, Floats, float]:
-        having = by_label.indices[by_label.indptr[column] : by_label.indptr[column + 1]]
-        lacking = np.ones(documents, dtype=np.bool_)
-        if len(having) < _FREQUENT * documents:
-            random = np.random.default_rng((seed, column))
-            others = random.choice(documents, max(_AT_RANDOM, 2 * len(having)))
-            around = near[having].ravel()
-            lacking[:] = False
-            lacking[others] = True
-            lacking[around[around >= 0]] = True
-        lacking[having] = False
-        chosen: Integers = np.concatenate((having, np.flatnonzero(lacking)))
-        if len(chosen) == len(having):
-            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32), 1.0
-        model = classifier()
-        lines = weighted[chosen]
-        # liblinear has one source of random numbers for all threads.
-        with lock:
-            model.fit(lines, np.arange(len(chosen)) < len(having))
-        weights = model.coef_.ravel()
-        kept = np.flatnonzero(np.abs(weights) > _SMALL_WEIGHT)
-        return kept, weights[kept].astype(np.float32), float(model.intercept_[0])
-
+    tasks = [columns[at : at + _HEADINGS_A_TASK] for at in range(0, len(columns), _HEADINGS_A_TASK)]
+    task = _Task(weighted, by_label, near, cost, seed)
+    if len(columns) * labels.shape[0] < _WORTH_PROCESSES:
+        processes = 1
     classifiers = []
-    with warnings.catch_warnings(), ThreadPoolExecutor(threads) as pool:
-        # Rounds are limited on purpose.
-        warnings.filterwarnings("ignore", "Liblinear failed to converge")
-        for number, one in enumerate(pool.map(fitted, columns.tolist()), start=1):
-            classifiers.append(one)
-            if progress is not None and (number % 100 == 0 or number == len(columns)):
-                progress(number, len(columns))
+    for done in _mapped(task, tasks, processes):
+        classifiers += done
+        if progress is not None:
+            progress(len(classifiers), len(columns))
     lengths = [len(kept) for kept, _, _ in classifiers]
     starts = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
     no_values, no_columns = np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.int64)
@@ -225,11 +263,65 @@ def fit_linear(
     return LinearScorer(weights, shifts, columns.astype(np.int64))
 
 
-def _classifier(cost: float, seed: int) -> Callable[[], Any]:
+Classifier = tuple[Integers, Floats, float]
+
+
+def _mapped(task: _Task, tasks: list[Integers], processes: int) -> Iterator[list[Classifier]]:
+    """The classifiers of some headings after others, in order."""
+    if processes == 1:
+        yield from map(task, tasks)
+        return
+    # liblinear has one source of random numbers for all threads of a process.
+    from joblib import Parallel, delayed
+
+    parallel = Parallel(processes, return_as="generator", mmap_mode="r")
+    yield from parallel(delayed(task)(columns) for columns in tasks)
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """Trains the classifiers of some headings; other processes share the matrices."""
+
+    weighted: csr_matrix[Any]
+    by_label: csc_matrix[Any]
+    near: Integers
+    cost: float
+    seed: int
+
+    def __call__(self, columns: Integers) -> list[Classifier]:
+        """Kept terms, their weights, and the shift of each heading's classifier."""
+        with warnings.catch_warnings():
+            # Rounds are limited on purpose.
+            warnings.filterwarnings("ignore", "Liblinear failed to converge")
+            return [self._fitted(column) for column in columns.tolist()]
+
+    def _fitted(self, column: int) -> Classifier:
+        documents, starts = self.by_label.shape[0], self.by_label.indptr
+        having = self.by_label.indices[starts[column] : starts[column + 1]]
+        lacking = np.ones(documents, dtype=np.bool_)
+        if len(having) < _FREQUENT * documents:
+            random = np.random.default_rng((self.seed, column))
+            others = random.choice(documents, max(_AT_RANDOM, 2 * len(having)))
+            around = self.near[having].ravel()
+            lacking[:] = False
+            lacking[others] = True
+            lacking[around[around >= 0]] = True
+        lacking[having] = False
+        chosen: Integers = np.concatenate((having, np.flatnonzero(lacking)))
+        if len(chosen) == len(having):
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32), 1.0
+        model = _classifier(self.cost, self.seed)
+        model.fit(self.weighted[chosen], np.arange(len(chosen)) < len(having))
+        weights = model.coef_.ravel()
+        kept = np.flatnonzero(np.abs(weights) > _SMALL_WEIGHT)
+        return kept, weights[kept].astype(np.float32), float(model.intercept_[0])
+
+
+def _classifier(cost: float, seed: int) -> Any:
     try:
         from sklearn.svm import LinearSVC
     except ModuleNotFoundError as error:
         raise MissingExtraError(
-            "the linear scorer needs scikit-learn: pip install 'labelkin[linear]'"
+            "the linear classifiers need scikit-learn: pip install 'labelkin[rerank]'"
         ) from error
-    return lambda: LinearSVC(C=cost, tol=_TOLERANCE, dual=True, max_iter=_ROUNDS, random_state=seed)
+    return LinearSVC(C=cost, tol=_TOLERANCE, dual=True, max_iter=_ROUNDS, random_state=seed)

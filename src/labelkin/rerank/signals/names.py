@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from labelkin.rerank.features import Evidence, Features
-from labelkin.rerank.pairs import Floats, Integers, Pairs
+from labelkin.rerank.pairs import Floats, Integers, Pairs, best_keys
 from labelkin.rerank.signal import Signal, Values
 from labelkin.rerank.statistics import IN_TITLE, naming_kinds
 from labelkin.scoring.suggestion import NAMED
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
 # The value of a heading that is not named.
 _UNNAMED = -1.0
+_BEST_COVERED = 40
+# Sums of single-precision weights may miss 1 by a little.
+_WHOLE = 0.999
+# Documents processed at a time.
+_CHUNK = 200
 
 
 class NamedSignal(Signal):
@@ -60,6 +70,100 @@ class NamedSignal(Signal):
             "coverage": covered / np.maximum(headings.weights[pairs.columns], 1e-9),
             "name_words": headings.words[pairs.columns],
         }
+
+
+class NameWordsSignal(Signal):
+    """How much of one of its names the text has, in any order and form of the words."""
+
+    name = "name words"
+    features = (
+        *("covered", "covered_weight", "covered_names"),
+        *("title_covered", "title_covered_weight", "title_covered_names"),
+    )
+    reason = "words of its names"
+
+    def propose(self, evidence: Evidence) -> Integers:
+        """The headings of whose names the text has most."""
+        cover = _cover(evidence, "text")
+        strength = cover.weight * cover.share
+        is_allowed = _allowed_columns(evidence)[cover.keys % evidence.width]
+        return best_keys(
+            cover.keys[is_allowed], strength[is_allowed], evidence.width, _BEST_COVERED
+        )
+
+    def values(
+        self,
+        evidence: Evidence,
+        pairs: Pairs,
+        features: Features,  # noqa: ARG002
+    ) -> Mapping[str, Values]:
+        """The best covered name, the largest weight, and how many names are covered wholly."""
+        values: dict[str, Values] = {}
+        for part, prefix in (("text", ""), ("title", "title_")):
+            cover = _cover(evidence, part)
+            places = pairs.places_in(cover.keys)
+            values[f"{prefix}covered"] = pairs.at(places, cover.share)
+            values[f"{prefix}covered_weight"] = pairs.at(places, cover.weight)
+            values[f"{prefix}covered_names"] = pairs.at(places, cover.whole)
+        return values
+
+
+@dataclass(frozen=True, eq=False)
+class _Cover:
+    """For each heading with a word in common, by ascending keys: what is covered of its names.
+
+    The share of the best covered name, the weight of the words that are there
+    of the name with most of it, and how many names are there as a whole.
+    """
+
+    keys: Integers
+    share: Floats
+    weight: Floats
+    whole: Floats
+
+
+def _cover(evidence: Evidence, part: str) -> _Cover:
+    def computed() -> _Cover:
+        has = evidence.has if part == "text" else evidence.in_title
+        found = [
+            _covered(evidence, has[first : first + _CHUNK], first)
+            for first in range(0, max(len(evidence), 1), _CHUNK)
+        ]
+        return _Cover(*(np.concatenate(arrays) for arrays in zip(*found, strict=True)))
+
+    return evidence.once(("cover", part), computed)
+
+
+def _covered(
+    evidence: Evidence, has: csr_matrix[Any], first: int
+) -> tuple[Integers, Floats, Floats, Floats]:
+    headings = evidence.knowledge.headings
+    shared = (has @ headings.all_by_term).tocsr()
+    shared.sort_indices()
+    names, weights = shared.indices, shared.data
+    documents = np.repeat(np.arange(has.shape[0]) + first, np.diff(shared.indptr))
+    # Bearers ascend with the names, and so do the keys.
+    keys = documents * evidence.width + headings.bearers[names]
+    starts = np.flatnonzero(np.diff(keys, prepend=-1))
+    if len(starts) == 0:
+        nothing = np.zeros(0, dtype=np.float32)
+        return keys, nothing, nothing, nothing
+    shares = weights / np.maximum(headings.all_weights[names], 1e-9)
+    return (
+        keys[starts],
+        np.maximum.reduceat(shares, starts),
+        np.maximum.reduceat(weights, starts),
+        np.add.reduceat((shares > _WHOLE).astype(np.float32), starts),
+    )
+
+
+def _allowed_columns(evidence: Evidence) -> npt.NDArray[np.bool_]:
+    """Which headings stand for themselves: not those that others replaced."""
+    policy = evidence.queries.policy()
+    allowed = np.ones(evidence.width, dtype=np.bool_)
+    if policy is not None:
+        allowed[: len(policy.target)] = policy.target == np.arange(len(policy.target))
+    return allowed
 
 
 class NamingRateSignal(Signal):
