@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import subprocess
@@ -35,6 +36,16 @@ def pytest_report_header() -> list[str]:
     if LIGHTGBM_LACKS_OPENMP:
         return ["LightGBM cannot be loaded, its tests are skipped: apt-get install libgomp1"]
     return []
+
+
+@pytest.fixture(autouse=True)
+def restored_logging() -> Iterator[None]:
+    """A command of one test must not print what the library logs in the next."""
+    logger = logging.getLogger("labelkin")
+    level, handlers, propagate = logger.level, logger.handlers, logger.propagate
+    yield
+    logger.setLevel(level)
+    logger.handlers, logger.propagate = handlers, propagate
 
 
 SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
