@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -26,7 +27,12 @@ from labelkin.autoencoder.model import LabelModel
 from labelkin.autoencoder.training_settings import TrainingSettings
 from labelkin.evaluate import Evaluation, evaluate_bands, paired_test, parse_measure
 from labelkin.evaluate.gold import gold_matrix
-from labelkin.rerank.calibration import calibrate, calibration_error, expected_f_counts
+from labelkin.rerank.calibration import (
+    calibrate,
+    calibration_error,
+    expected_f_counts,
+    reliability,
+)
 from labelkin.rerank.fitting import best_threshold
 from labelkin.rerank.labelled_candidates import LabelledCandidates
 from labelkin.rerank.pairs import Pairs
@@ -38,38 +44,42 @@ from labelkin.scoring.cut import cut
 from labelkin.scoring.ranking import Ranking
 from labelkin.scoring.settings import Settings
 from labelkin.store.config import CONFIG_NAME, update_config
+from labelkin.store.held_out import MOST_FOLDS
 from labelkin.training import TrainingObserver
 from measure import measure
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT.parent / "shared" / "data"
-SPLITS = ("dev", "test", "l1000")
+SPLITS = ("dev", "test", "l1000", "l1000-clean")
 MIF, P5, EBF = (parse_measure(name) for name in ("MiF", "P@5", "EBF"))
 PARTS = ("candidates", "ablation", "costs", "tibkat", "report")
 AUTOENCODER_MINUTES = 14.0
+FOLDS = MOST_FOLDS
 
-# The reranker's signals, without and with the linear scorer.
-AVAILABLE = {
-    "lazy": tuple(name for name in SIGNALS.names() if name != "linear"),
-    "linear": tuple(SIGNALS.names()),
-}
+EVERYTHING = tuple(SIGNALS.names())
 BASE = ("votes", "frequency", "document")
-# Each step adds signals to the one before; the last value is the set of candidates it uses.
-STEPS: tuple[tuple[str, tuple[str, ...], str], ...] = (
-    ("votes of 80 neighbours", BASE, "lazy"),
-    ("+ named in the text", (*BASE, "named"), "lazy"),
-    ("+ how often a named heading is given", (*BASE, "named", "naming rate"), "lazy"),
-    ("+ words of the text", (*BASE, "named", "naming rate", "words"), "lazy"),
-    ("+ headings that go together", (*BASE, "named", "naming rate", "words", "related"), "lazy"),
-    ("+ hierarchy", (*BASE, "named", "naming rate", "words", "related", "hierarchy"), "lazy"),
-    ("+ label autoencoder", AVAILABLE["lazy"], "lazy"),
-    ("+ linear scorer", AVAILABLE["linear"], "linear"),
+# Each step adds a signal to those before it.
+STEPS = (
+    ("named", "named in the text"),
+    ("naming rate", "how often a named heading is given"),
+    ("name words", "words of its names"),
+    ("words", "words of the text"),
+    ("related", "headings that go together"),
+    ("hierarchy", "hierarchy"),
+    ("linear", "linear classifiers"),
+    ("autoencoder", "label autoencoder"),
 )
 
 
 def corpus(split: str) -> list[Document]:
-    found = read_corpus(DATA / "mesh47k" / f"{split}.json.gz").documents()
-    return [document for document in found if document.labels]
+    name, _, is_clean = split.partition("-")
+    found = read_corpus(DATA / "mesh47k" / f"{name}.json.gz").documents()
+    documents = [document for document in found if document.labels]
+    if is_clean:
+        lines = (DATA / "mesh47k" / "l1000-cited.tsv").read_text().splitlines()
+        cited = {line.split("\t")[0] for line in lines}
+        documents = [document for document in documents if document.id not in cited]
+    return documents
 
 
 def make_collection(folder: Path) -> None:
@@ -98,8 +108,10 @@ class Stages(TrainingObserver):
 
 
 def collect_candidates(work: Path) -> None:
-    """The candidates of held-out documents and of every split, with and without `linear`."""
+    """The candidates of every fold and of every split, with the features of all signals."""
     make_collection(work / "mesh47k")
+    if (work / f"{SPLITS[-1]}.npz").exists():
+        return
     with Indexer.open(work / "mesh47k") as indexer:
         models, settings = indexer.runtime.models, RerankTrainingSettings()
         views = indexer.runtime.views()
@@ -111,23 +123,24 @@ def collect_candidates(work: Path) -> None:
             indexer.train_label_ae(training, held_out=held_out)
         if models.get(LabelModel).info.data.get("left_out") is None:
             raise SystemExit("the label autoencoder was trained on the held-out documents")
-        for name in ("linear", "lazy"):
-            if (work / f"{name}-l1000.npz").exists():
-                continue
-            trainer = RerankTrainer(
-                views,
-                models,
-                indexer.runtime.indexes.search(views),
-                replace(settings, linear=name == "linear"),
-                held_out,
-                autoencoder=indexer.runtime.models.get(LabelModel),
-                progress=Stages().stage,
+        trainer = RerankTrainer(
+            views,
+            models,
+            indexer.runtime.indexes.search(views),
+            settings,
+            held_out,
+            autoencoder=models.get(LabelModel),
+            progress=Stages().stage,
+        )
+        # All candidates: which of them a signal brings can be told only if none is left out.
+        with patch("labelkin.rerank.labelled_candidates._WRONG", 1.0):
+            folds, knowledge = trainer.collect()
+        for number, candidates in enumerate(folds):
+            save_candidates(work / f"fold-{number}.npz", candidates)
+        for split in SPLITS:
+            save_candidates(
+                work / f"{split}.npz", trainer.given_candidates(knowledge, corpus(split))
             )
-            (candidates,), knowledge = trainer.collect()
-            save_candidates(work / f"{name}-train.npz", candidates)
-            for split in SPLITS:
-                given = trainer.given_candidates(knowledge, corpus(split))
-                save_candidates(work / f"{name}-{split}.npz", given)
 
 
 def save_candidates(path: Path, candidates: LabelledCandidates) -> None:
@@ -150,19 +163,21 @@ def load_candidates(path: Path) -> LabelledCandidates:
         )
 
 
-def restricted(
-    candidates: LabelledCandidates, available: Sequence[str], groups: Sequence[str]
-) -> LabelledCandidates:
-    """The candidates that some groups bring, with the features of these groups."""
-    names = feature_names(available)
+def restricted(candidates: LabelledCandidates, groups: Sequence[str]) -> LabelledCandidates:
+    """The candidates that some signals bring, with the features of these signals."""
+    names = feature_names(EVERYTHING)
     column = {name: candidates.features[:, place] for place, name in enumerate(names)}
     kept = (column["first"] < 8) | ((column["vote_rank"] < 60) & (column["close4"] > 0))
     if "named" in groups:
         kept |= column["named_first"] >= 0
     if "words" in groups:
         kept |= (column["spoken_rank"] < 40) & (column["spoken"] > 0)
+    if "name words" in groups:
+        strength = column["covered"] * column["covered_weight"]
+        kept |= (candidates.pairs.ranks(strength) < 40) & (strength > 0)
     if "linear" in groups:
-        kept |= (column["margin_rank"] < 50) & (column["margin"] > -3)
+        for margin in ("margin", "wording_margin"):
+            kept |= (column[f"{margin}_rank"] < 50) & (column[margin] > -3)
     wanted = set(feature_names(groups))
     places = [place for place, name in enumerate(names) if name in wanted]
     pairs = Pairs(candidates.pairs.keys[kept], candidates.pairs.count, candidates.pairs.width)
@@ -181,11 +196,10 @@ def ranking(candidates: LabelledCandidates, scores: Any) -> Ranking:
 
 @dataclass
 class Step:
-    """How one step of the ablation does."""
+    """How the reranker does with some signals; `compared` is the step that p compares it with."""
 
     name: str
-    trained_on: str
-    features: int
+    compared: str
     values: dict[str, dict[str, float]]
 
 
@@ -208,43 +222,43 @@ class Gold:
 
 
 def ablate(work: Path) -> None:
+    """Signals added one after another, then all but one, then fewer documents to train on."""
     gold = Gold(work)
-    all_candidates = {
-        (kind, split): load_candidates(work / f"{kind}-{split}.npz")
-        for kind in ("lazy", "linear")
-        for split in ("train", *SPLITS)
-    }
-    rows = [(name, groups, kind, "held out") for name, groups, kind in STEPS]
-    rows += [(name, groups, kind, "held out, dev") for name, groups, kind in STEPS[-2:]]
-    rows += [(name, groups, kind, "dev") for name, groups, kind in STEPS[-2:]]
+    everything = {split: load_candidates(work / f"{split}.npz") for split in SPLITS}
+    folds = [load_candidates(work / f"fold-{number}.npz") for number in range(FOLDS)]
+    rows: list[tuple[str, str, tuple[str, ...], int]] = [("votes", "", BASE, FOLDS)]
+    for signal, name in STEPS:
+        before, groups = rows[-1][0], rows[-1][2]
+        rows.append((f"+ {name}", before, (*groups, signal), FOLDS))
+    whole = rows[-1][0]
+    for signal, name in STEPS:
+        others = tuple(one for one in EVERYTHING if one != signal)
+        rows.append((f"all but {name}", whole, others, FOLDS))
+    rows.append(("all, trained on one fold", whole, EVERYTHING, 1))
     found: list[Step] = []
-    before: dict[str, Evaluation] = {}
-    thresholds: dict[str, float] = {}
-    for name, groups, kind, source in rows:
-        mine = {
-            split: restricted(all_candidates[kind, split], AVAILABLE[kind], groups)
-            for split in ("train", *SPLITS)
-        }
-        shown = {"held out": ("train",), "dev": ("dev",)}.get(source, ("train", "dev"))
+    evaluations: dict[tuple[str, str], Evaluation] = {}
+    for name, compared, groups, count in rows:
+        shown = LabelledCandidates.joined(
+            [restricted(fold, groups).thinned(0) for fold in folds[:count]]
+        )
         ranker = fit_ranker(
-            np.concatenate([mine[split].features for split in shown]),
-            np.concatenate([mine[split].right for split in shown]),
+            shown.features,
+            shown.right,
             feature_names(groups),
             rounds=RerankTrainingSettings().rounds,
             seed=0,
+            weights=shown.weights,
         )
+        mine = {split: restricted(one, groups) for split, one in everything.items()}
         scores = {split: ranker.scores(mine[split].features) for split in SPLITS}
-        step = Step(name, source, len(feature_names(groups)), {})
-        # Chosen on dev; where dev was trained on, the choice without it is kept.
-        if "dev" not in shown:
-            _, thresholds[kind] = best_threshold(mine["dev"], scores["dev"])
-        threshold = thresholds[kind]
+        _, threshold = best_threshold(mine["dev"], scores["dev"])
+        step = Step(name, compared, {})
         for split in SPLITS:
             candidates = mine[split]
             ranked = ranking(candidates, scores[split])
             evaluation = gold.evaluation(split, ranked, cut(ranked, None, threshold))
             bands = evaluate_bands(evaluation, [MIF])
-            values = {
+            step.values[split] = {
                 "candidates": len(candidates.pairs) / candidates.pairs.count,
                 "recall": float(candidates.right.sum() / candidates.gold.sum()),
                 "MiF": MIF.value(evaluation),
@@ -252,15 +266,14 @@ def ablate(work: Path) -> None:
                 "EBF": EBF.value(evaluation),
                 **{band: bands[band]["MiF"] for band in bands},
             }
-            if split in before and source == "held out":
-                values["p"] = paired_test(MIF, evaluation, before[split]).p_value
-            if source == "held out":
-                before[split] = evaluation
-            step.values[split] = values
-        if name == STEPS[-2][0] and source == "held out":
+            evaluations[name, split] = evaluation
+            if compared:
+                test = paired_test(MIF, evaluation, evaluations[compared, split])
+                step.values[split]["p"] = test.p_value
+        if name == whole:
             step.values["calibration"] = calibration(mine, scores, gold)
         found.append(step)
-        say(f"{name} ({source}): " + ", ".join(f"{s} {step.values[s]['MiF']:.4f}" for s in SPLITS))
+        say(f"{name}: " + ", ".join(f"{s} {step.values[s]['MiF']:.4f}" for s in SPLITS))
         (work / "ablation.json").write_text(json.dumps([asdict(one) for one in found], indent=1))
 
 
@@ -272,9 +285,9 @@ def calibration(
     missed = float((dev.gold.sum() - dev.right.sum()) / dev.pairs.count)
     made = calibrate(scores["dev"], dev.right, missed=missed, documents=dev.pairs.count, error=0.0)
     found = {}
-    for split in ("test", "l1000"):
+    for split in SPLITS[1:]:
         candidates, calibrated = mine[split], made.scores(scores[split])
-        found[f"error {split}"] = calibration_error(calibrated, candidates.right)
+        found[f"error {split}"] = calibration_error(reliability(calibrated, candidates.right))
         ranked = ranking(candidates, calibrated)
         counts = expected_f_counts(ranked.scores, ranked.starts, missed)
         evaluation = gold.evaluation(split, ranked, cut(ranked, counts))
@@ -374,8 +387,13 @@ def tibkat(work: Path) -> None:
 
 
 # What others reach on the same data and splits (../shared/data/README.md).
-OTHERS = {
-    "Annif ensemble": {"test": (0.593, 0.803), "l1000": (0.489, 0.687), "dev": (0.546, None)},
+OTHERS: dict[str, dict[str, tuple[float | None, float | None]]] = {
+    "Annif ensemble": {
+        "test": (0.593, 0.803),
+        "l1000": (0.492, 0.693),
+        "l1000-clean": (0.491, 0.688),
+        "dev": (0.546, None),
+    },
     "Omikuji Bonsai": {"test": (None, None), "l1000": (0.474, 0.664), "dev": (0.529, None)},
     "PECOS XR-Linear, 3 trees": {
         "test": (None, None),
@@ -407,45 +425,43 @@ def _ablation(steps: list[dict[str, Any]]) -> list[str]:
     lines = [
         "## mesh47k",
         "",
-        "Trained on 6,000 documents that were held out of the collection and of every statistic "
-        "(and, where said, on dev); the threshold is chosen on dev. head, torso and tail are MiF "
-        "of headings with 1,000 and more, 100 to 999, and fewer documents; p compares MiF with the "
-        "line above (paired randomisation test).",
+        "Signals are added one after another to the votes of 80 neighbours, then each is left out "
+        "alone. The trees are trained on three folds of 6,168 documents, each held out of the "
+        "collection and of every statistic; the threshold is chosen on dev. head, torso and tail "
+        "are MiF of headings with 1,000 and more, 100 to 999, and fewer documents; p compares MiF "
+        "with the line above, or with all signals where one is left out (paired randomisation "
+        "test).",
     ]
     for split in SPLITS:
         lines += [
             "",
             f"### {split}",
             "",
-            "| trained on | features of | candidates | recall | MiF | P@5 | EBF | head | torso "
-            "| tail | p |",
-            "|---|---|---|---|---|---|---|---|---|---|---|",
+            "| signals | candidates | recall | MiF | P@5 | EBF | head | torso | tail | p |",
+            "|---|---|---|---|---|---|---|---|---|---|",
         ]
         for step in steps:
-            if split == "dev" and "dev" in step["trained_on"]:
-                continue
             values = step["values"][split]
             p = f"{values['p']:.3f}" if "p" in values else ""
             lines.append(
-                f"| {step['trained_on']} | {step['name']} | {values['candidates']:.0f} | "
-                f"{values['recall']:.3f} | {values['MiF']:.4f} | {values['P@5']:.4f} | "
-                f"{values['EBF']:.4f} | {values['head']:.3f} | {values['torso']:.3f} | "
-                f"{values['tail']:.3f} | {p} |"
+                f"| {step['name']} | {values['candidates']:.0f} | {values['recall']:.3f} | "
+                f"{values['MiF']:.4f} | {values['P@5']:.4f} | {values['EBF']:.4f} | "
+                f"{values['head']:.3f} | {values['torso']:.3f} | {values['tail']:.3f} | {p} |"
             )
         for name, of_split in OTHERS.items():
-            mif, p5 = of_split[split]
+            mif, p5 = of_split.get(split, (None, None))
             if mif is not None:
                 at_5 = "" if p5 is None else f"{p5:.3f}"
-                lines.append(f"| | {name} (reference) | | | {mif:.3f} | {at_5} | | | | | |")
+                lines.append(f"| {name} (reference) | | | {mif:.3f} | {at_5} | | | | | |")
     for step in steps:
         found = step["values"].get("calibration")
         if found:
-            lines += ["", "## Calibration", "", "Calibrated on dev, without the linear scorer:", ""]
-            lines += ["| | test | l1000 |", "|---|---|---|"]
+            splits = SPLITS[1:]
+            lines += ["", "## Calibration", "", "Calibrated on dev, with all signals:", ""]
+            lines += [f"| | {' | '.join(splits)} |", "|---" * (len(splits) + 1) + "|"]
             for key in dict.fromkeys(key.rpartition(" ")[0] for key in found):
-                lines.append(
-                    f"| {key} | {found[key + ' test']:.4f} | {found[key + ' l1000']:.4f} |"
-                )
+                values = " | ".join(f"{found[f'{key} {split}']:.4f}" for split in splits)
+                lines.append(f"| {key} | {values} |")
     return lines
 
 
