@@ -347,7 +347,7 @@ def part_of(line: int) -> int:
 
 
 def tibkat(work: Path) -> None:
-    """Both languages: knn, rerank, rerank with the linear scorer."""
+    """Both languages: knn, rerank without and with linear classifiers."""
     found: dict[str, Any] = {}
     for language in ("en", "de"):
         documents = list(read_corpus(DATA / "tibkat" / f"{language}.tsv.gz").documents())
@@ -476,7 +476,7 @@ def _costs(found: dict[str, Any]) -> list[str]:
         "| | CPU-seconds to train | seconds | peak MB | folder MB | documents per CPU-second |",
         "|---|---|---|---|---|---|",
     ]
-    for name, title in (("lazy", "without linear scorer"), ("linear", "with it")):
+    for name, title in (("lazy", "without linear classifiers"), ("linear", "with them")):
         if name in found:
             one = found[name]
             lines.append(
@@ -496,7 +496,7 @@ def _tibkat(found: dict[str, Any]) -> list[str]:
         "| language | method | MiF | P@5 | candidate recall | p against knn |",
         "|---|---|---|---|---|---|",
     ]
-    names = {"knn": "knn, tuned", "lazy": "rerank", "linear": "rerank with linear scorer"}
+    names = {"knn": "knn, tuned", "lazy": "rerank without linear classifiers", "linear": "rerank"}
     for language, methods in found.items():
         for name, title in names.items():
             if name not in methods:

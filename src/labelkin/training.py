@@ -39,11 +39,11 @@ NEIGHBOURS_A_SECOND = 600
 # Documents times the headings for which the loss is computed; a step's own headings come on top.
 OUTPUTS_A_SECOND = 2_500_000
 OWN_OUTPUTS = 1000
-TEXTS_A_SECOND = 500
-CANDIDATE_SETS_A_SECOND = 100
+TEXTS_A_SECOND = 2000
+CANDIDATE_SETS_A_SECOND = 150
 # Documents to train on times trees, which are grown twice.
-GROWTH_A_SECOND = 30_000
-CLASSIFIERS_A_SECOND = 100
+GROWTH_A_SECOND = 150_000
+CLASSIFIERS_A_SECOND = 220
 
 
 @dataclass(frozen=True, slots=True)
