@@ -167,7 +167,7 @@ def restricted(candidates: LabelledCandidates, groups: Sequence[str]) -> Labelle
     """The candidates that some signals bring, with the features of these signals."""
     names = feature_names(EVERYTHING)
     column = {name: candidates.features[:, place] for place, name in enumerate(names)}
-    kept = (column["first"] < 8) | ((column["vote_rank"] < 60) & (column["close4"] > 0))
+    kept = (column["first"] < 8) | ((column["vote_rank"] < 100) & (column["close4"] > 0))
     if "named" in groups:
         kept |= column["named_first"] >= 0
     if "words" in groups:
@@ -177,7 +177,7 @@ def restricted(candidates: LabelledCandidates, groups: Sequence[str]) -> Labelle
         kept |= (candidates.pairs.ranks(strength) < 40) & (strength > 0)
     if "linear" in groups:
         for margin in ("margin", "wording_margin"):
-            kept |= (column[f"{margin}_rank"] < 50) & (column[margin] > -3)
+            kept |= (column[f"{margin}_rank"] < 75) & (column[margin] > -3)
     wanted = set(feature_names(groups))
     places = [place for place, name in enumerate(names) if name in wanted]
     pairs = Pairs(candidates.pairs.keys[kept], candidates.pairs.count, candidates.pairs.width)

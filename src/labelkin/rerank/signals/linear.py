@@ -29,13 +29,13 @@ from labelkin.rerank.training import TrainingContext
 if TYPE_CHECKING:
     from scipy.sparse import csc_matrix, csr_matrix
 
-_BEST = 50
+_BEST = 75
 # The margin of a heading that is not among the best.
 _UNRANKED = -3.0
 _MIN_DOCUMENTS = 2
 _FREQUENT = 0.1
 _AT_RANDOM = 300
-_SMALL_WEIGHT = 0.1
+_SMALL_WEIGHT = 0.15
 _KEPT = 100
 _CHUNK = 250
 _TOLERANCE = 0.1

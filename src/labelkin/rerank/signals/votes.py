@@ -19,7 +19,7 @@ from labelkin.store.label_sets import LabelSets
 
 # Candidates are all headings of this many nearest neighbours, and those with the most votes.
 _NEAREST = 8
-_BEST = 60
+_BEST = 100
 _KS = (5, 10, 20, 40, 80)
 _COUNTED = 20
 # The rank of a heading that no neighbour carries.
