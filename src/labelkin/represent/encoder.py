@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelkin.corpus.document import Document
+from labelkin.exceptions import ConfigError
 from labelkin.store.collection import Collection
 
 Vectors = npt.NDArray[np.float32]
@@ -69,6 +70,16 @@ ENCODERS: Mapping[str, Callable[[str, Collection], Encoder]] = {
 def is_encoder(name: str) -> bool:
     """Whether `name` means an encoder; a model's name or path is known by its slash."""
     return name in ENCODERS or "/" in name
+
+
+def check_encoder_name(name: str) -> None:
+    """Raise ConfigError unless `name` means one encoder."""
+    if not is_encoder(name) or "," in name:
+        known = ", ".join(ENCODERS)
+        raise ConfigError(
+            f"no encoder {name!r}; known: {known}, and sentence-transformers models by a name or "
+            "path with a slash"
+        )
 
 
 def open_encoder(name: str, collection: Collection) -> Encoder:

@@ -188,6 +188,7 @@ def scored_candidates(
     """All candidates of the queries, in batches, with raw and with calibrated scores."""
     model = _model(queries)
     _check_neighbours(queries, model)
+    _check_encoder(queries, model)
     for part in _parts(queries):
         candidates = _candidates(part, settings)
         raw = model.ranker.scores(candidates.features)
@@ -224,6 +225,17 @@ def _check_neighbours(queries: Queries, model: RerankModel) -> None:
             _difference(trained, given),
             queries.snapshot.path,
         )
+
+
+def _check_encoder(queries: Queries, model: RerankModel) -> None:
+    """Refuse vectors of another version than in training: the classifiers cannot read them."""
+    for name, trained in model.info.encoder.get("representation", {}).items():
+        now = queries.encoder_version(name)
+        if now != trained:
+            raise ModelMismatchError(
+                f"{model.folder}: trained with vectors of {trained}, which is now {now}; run "
+                f"`labelkin train {queries.snapshot.path} --only rerank --encoder {name}`"
+            )
 
 
 def _parts_of(representation: str) -> list[set[str]]:

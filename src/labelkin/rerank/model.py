@@ -68,6 +68,7 @@ class RerankParts:
 class RerankInfo:
     """The content of `model.json`; `neighbours` is what they were found with in training.
 
+    `encoder` is the same for the neighbours by the vectors of an encoder, empty without one.
     `evaluation` is that of held-out documents; earlier versions did not record it.
     """
 
@@ -77,6 +78,7 @@ class RerankInfo:
     versions: Mapping[str, str]
     state: Mapping[str, Any]
     neighbours: Mapping[str, Any] = field(default_factory=dict)
+    encoder: Mapping[str, Any] = field(default_factory=dict)
     evaluation: EvaluationSummary | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -87,6 +89,7 @@ class RerankInfo:
             "versions": dict(self.versions),
             "state": dict(self.state),
             "neighbours": dict(self.neighbours),
+            "encoder": dict(self.encoder),
             "evaluation": None if self.evaluation is None else self.evaluation.to_json(),
             "calibration": self.calibration.to_json(),
         }
@@ -101,6 +104,7 @@ class RerankInfo:
             versions=content["versions"],
             state={name: content["state"][name] for name in ("generation", "token")},
             neighbours=content.get("neighbours", {}),
+            encoder=content.get("encoder", {}),
             evaluation=EvaluationSummary.from_json(content.get("evaluation")),
         )
 
