@@ -445,6 +445,8 @@ def train_reranker(
     check_writable(runtime)
     observer = observer or TrainingObserver()
     search = runtime.indexes.search(views, representation)
+    if settings.encoder:
+        runtime.indexes.vector_search(views, settings.encoder)
     report = fit_reranker(
         views,
         runtime.models,

@@ -10,7 +10,7 @@ import typer
 from labelkin.cli.console import counted, print_json, print_message, seconds_text
 from labelkin.cli.options import CollectionPath, Json, RepresentationName
 from labelkin.cli.progress import meter
-from labelkin.exceptions import CollectionReadOnlyError, InputError
+from labelkin.exceptions import CollectionReadOnlyError, InputError, ModelError
 
 if TYPE_CHECKING:
     from labelkin.indexer import Indexer
@@ -38,6 +38,8 @@ def build(
                 "build a copy of it"
             )
         added = build_with_progress(indexer, representation, relearn=relearn)
+        if representation is None and (encoder := _encoder_of_reranker(indexer)):
+            added = max(added, build_with_progress(indexer, encoder))
         kinds = indexer.info().indexes
     seconds = time.monotonic() - started
     if json:
@@ -47,6 +49,16 @@ def build(
         print_message(f"Indexed {new} by {', '.join(kinds)} in {seconds_text(seconds)}.")
     else:
         print_message("Nothing to do: all documents with labels are indexed.")
+
+
+def _encoder_of_reranker(indexer: Indexer) -> str:
+    """The encoder whose vectors the reranker uses; empty without one."""
+    from labelkin.rerank.model import RERANK_NAME, reranker_info
+
+    try:
+        return reranker_info(indexer.runtime.models.folder / RERANK_NAME).encoder_name
+    except ModelError:
+        return ""
 
 
 def nothing_to_find(indexer: Indexer) -> str:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from labelkin.corpus.document import Document
 from labelkin.exceptions import ConfigError
 from labelkin.store.collection import Collection
+from labelkin.store.reader import Reader
 
 Vectors = npt.NDArray[np.float32]
 
@@ -89,6 +90,24 @@ def open_encoder(name: str, collection: Collection) -> Encoder:
     from labelkin.represent.transformer import TransformerEncoder
 
     return TransformerEncoder(name, collection.config.dense)
+
+
+def encoder_version(name: str, reader: Reader) -> str:
+    """The version of an encoder, without loading or fitting it; empty for lsa without a model.
+
+    Raises MissingExtraError or ConfigError if the encoder cannot be used here.
+    """
+    if name == "lsa":
+        from labelkin.represent.lsa import fitted_version
+
+        return fitted_version(reader)
+    if name == "wordllama":
+        from labelkin.represent.wordllama import WordLlamaEncoder
+
+        return WordLlamaEncoder(name, reader.config.dense).version
+    from labelkin.represent.transformer import TransformerEncoder
+
+    return TransformerEncoder(name, reader.config.dense).version
 
 
 def normalised(vectors: Vectors) -> Vectors:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelkin.autoencoder.model import LabelModel
-from labelkin.exceptions import ModelMismatchError
+from labelkin.exceptions import ConfigError, ModelMismatchError
 from labelkin.neighbours.search import representation_names, without_state
 from labelkin.represent.encoder import is_encoder
 from labelkin.represent.representation import kind_names
@@ -228,14 +228,15 @@ def _check_neighbours(queries: Queries, model: RerankModel) -> None:
 
 
 def _check_encoder(queries: Queries, model: RerankModel) -> None:
-    """Refuse vectors of another version than in training: the classifiers cannot read them."""
-    for name, trained in model.info.encoder.get("representation", {}).items():
-        now = queries.encoder_version(name)
-        if now != trained:
-            raise ModelMismatchError(
-                f"{model.folder}: trained with vectors of {trained}, which is now {now}; run "
-                f"`labelkin train {queries.snapshot.path} --only rerank --encoder {name}`"
-            )
+    """Refuse vectors of another version than in training, before any text is encoded."""
+    name = model.info.encoder_name
+    if not name:
+        return
+    try:
+        version = queries.encoder_version(name)
+    except ConfigError as error:
+        raise ModelMismatchError(f"{model.folder}: it needs its encoder: {error}") from error
+    model.info.check_encoder(model.folder, version)
 
 
 def _parts_of(representation: str) -> list[set[str]]:

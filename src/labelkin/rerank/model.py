@@ -37,6 +37,7 @@ from labelkin.exceptions import (
     ModelNotFoundError,
 )
 from labelkin.memo import Memo
+from labelkin.neighbours.search import representation_names
 from labelkin.rerank.calibration import Calibration
 from labelkin.rerank.features import Knowledge, check_groups
 from labelkin.rerank.headings import Headings
@@ -80,6 +81,25 @@ class RerankInfo:
     neighbours: Mapping[str, Any] = field(default_factory=dict)
     encoder: Mapping[str, Any] = field(default_factory=dict)
     evaluation: EvaluationSummary | None = None
+
+    @property
+    def encoder_name(self) -> str:
+        """The encoder whose vectors are a signal; empty if there is none."""
+        return representation_names(self.encoder)
+
+    def check_encoder(self, folder: Path, version: str) -> None:
+        """Raise ModelMismatchError if the encoder has another version than in training.
+
+        The regression cannot read the vectors of another version.
+        """
+        name = self.encoder_name
+        trained = self.encoder["representation"][name]
+        if version != trained:
+            now = f"now {version}" if version else "which is gone"
+            raise ModelMismatchError(
+                f"{folder}: trained with vectors of {trained}, {now}; run "
+                f"`labelkin train {folder.parent.parent} --only rerank --encoder {name}`"
+            )
 
     def to_json(self) -> dict[str, Any]:
         """As a JSON object."""
