@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from labelkin.autoencoder.model import MODEL_NAME, LabelModel
-from labelkin.exceptions import ConfigError, LabelkinError, ModelMismatchError
+from labelkin.exceptions import LabelkinError, ModelMismatchError
 from labelkin.neighbours.search import representation_names
 from labelkin.neighbours.vector_searcher import check_faiss
 from labelkin.represent.encoder import encoder_version
@@ -115,11 +115,7 @@ def _reranker(folder: Path, snapshot: Snapshot) -> ModelState:
             raise ModelMismatchError(f"it needs the label autoencoder: {error}") from error
     if info.encoder_name:
         check_faiss()
-        try:
-            version = encoder_version(info.encoder_name, snapshot)
-        except ConfigError as error:
-            raise ModelMismatchError(f"it needs its encoder: {error}") from error
-        info.check_encoder(folder, version)
+        info.check_encoder(folder, lambda name: encoder_version(name, snapshot))
     added, removed = _changes(snapshot, state)
     return ModelState(
         RERANK_NAME,

@@ -118,8 +118,15 @@ def test_encoder(run: Run, demo: str) -> None:
     record = next(Path("demo/indexes").glob("vectors-*/labelkin.json"))
     assert json.loads(record.read_text().splitlines()[0])["count"] == 360
 
+    run("build", demo, "--representation", "lsa", "--relearn")
+    skipped = run("build", demo)
+    assert skipped.exit_code == 0
+    assert skipped.stderr.startswith("Skipping the vectors of the reranker: demo/models/rerank: ")
+    assert "now lsa" in skipped.stderr
+
     without = run("train", demo, "--only", "rerank", "--json")
     assert "vectors" not in json.loads(without.stdout)["rerank"]["groups"]
+    assert run("build", demo).stderr.startswith("Nothing to do")
 
 
 def test_encoder_of_the_settings(run: Run, demo: str) -> None:

@@ -117,6 +117,19 @@ def test_a_new_document_is_a_neighbour_by_vectors_at_once(indexer: Indexer, fres
     assert first() != 0
 
 
+def test_a_follower_brings_the_vectors_up_to_date(original: Path, tmp_path: Path, fresh) -> None:
+    shutil.copytree(original, tmp_path / "c")
+    key = ("search", "lsa")
+    with Indexer.open(tmp_path / "c", follow=True) as indexer:
+        assert indexer.warm_up(["rerank"]) == ["rerank"]
+        assert indexer.runtime.views().has(key)
+        indexer.add([replace(fresh[0], id="new")])
+        # This thread's next state has them, although it has not asked for anything yet.
+        views = indexer.runtime.views(needs_index=False)
+        assert views.snapshot.count() == DOCUMENTS + 1
+        assert views.has(key)
+
+
 def test_another_version_of_the_encoder_is_refused(
     indexer: Indexer, fresh, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,8 +170,8 @@ def test_a_missing_folder(indexer: Indexer, fresh) -> None:
     model = with_encoder(indexer, "/no/such/model", "x")
     with pytest.raises(
         ModelMismatchError,
-        match=rf"^{model.folder}: it needs its encoder: no sentence-transformers model "
-        r"'/no/such/model' \(no such folder\); give ",
+        match=rf"^{model.folder}: its encoder cannot be used: no sentence-transformers model "
+        r"'/no/such/model' \(no such folder\); put it back, or run `labelkin train ",
     ):
         indexer.suggest(fresh[:2], settings=METHOD)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -87,11 +89,25 @@ def _no_model(name: str, reason: str) -> ConfigError:
     )
 
 
+@contextmanager
+def _without_progress_bars() -> Iterator[None]:
+    """Keep transformers from drawing on the terminal: bars are for the command line to draw."""
+    logging: Any = import_module("transformers.utils.logging")
+    was_enabled = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            logging.enable_progress_bar()
+
+
 def _load(name: str, max_length: int, checksum: str) -> SentenceTransformer:  # noqa: ARG001
     from sentence_transformers import SentenceTransformer
 
     try:
-        model = SentenceTransformer(name, device="cpu")
+        with _without_progress_bars():
+            model = SentenceTransformer(name, device="cpu")
     except (OSError, ValueError, RuntimeError) as error:
         raise _no_model(name, " ".join(str(error).split())[:200]) from error
     if max_length:

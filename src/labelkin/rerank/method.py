@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelkin.autoencoder.model import LabelModel
-from labelkin.exceptions import ConfigError, ModelMismatchError
+from labelkin.exceptions import ModelMismatchError
 from labelkin.neighbours.search import representation_names, without_state
 from labelkin.represent.encoder import is_encoder
 from labelkin.represent.representation import kind_names
@@ -188,7 +188,7 @@ def scored_candidates(
     """All candidates of the queries, in batches, with raw and with calibrated scores."""
     model = _model(queries)
     _check_neighbours(queries, model)
-    _check_encoder(queries, model)
+    model.info.check_encoder(model.folder, queries.encoder_version)
     for part in _parts(queries):
         candidates = _candidates(part, settings)
         raw = model.ranker.scores(candidates.features)
@@ -225,18 +225,6 @@ def _check_neighbours(queries: Queries, model: RerankModel) -> None:
             _difference(trained, given),
             queries.snapshot.path,
         )
-
-
-def _check_encoder(queries: Queries, model: RerankModel) -> None:
-    """Refuse vectors of another version than in training, before any text is encoded."""
-    name = model.info.encoder_name
-    if not name:
-        return
-    try:
-        version = queries.encoder_version(name)
-    except ConfigError as error:
-        raise ModelMismatchError(f"{model.folder}: it needs its encoder: {error}") from error
-    model.info.check_encoder(model.folder, version)
 
 
 def _parts_of(representation: str) -> list[set[str]]:

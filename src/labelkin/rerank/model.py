@@ -19,7 +19,7 @@ import hashlib
 import io
 import re
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from labelkin.autoencoder.model import check_format
 from labelkin.checksums import ChecksumError, read_sealed, sealed
 from labelkin.evaluate.stored import EvaluationSummary
 from labelkin.exceptions import (
+    ConfigError,
     ModelDamagedError,
     ModelMismatchError,
     ModelNotFoundError,
@@ -87,18 +88,29 @@ class RerankInfo:
         """The encoder whose vectors are a signal; empty if there is none."""
         return representation_names(self.encoder)
 
-    def check_encoder(self, folder: Path, version: str) -> None:
-        """Raise ModelMismatchError if the encoder has another version than in training.
+    def check_encoder(self, folder: Path, version: Callable[[str], str]) -> None:
+        """Raise ModelMismatchError if the encoder is gone or another one than in training.
 
-        The regression cannot read the vectors of another version.
+        The regression cannot read the vectors of another version. `version` gives the
+        present one by the encoder's name.
         """
         name = self.encoder_name
+        if not name:
+            return
         trained = self.encoder["representation"][name]
-        if version != trained:
-            now = f"now {version}" if version else "which is gone"
+        command = f"labelkin train {folder.parent.parent} --only rerank --encoder"
+        try:
+            present = version(name)
+        except ConfigError as error:
+            reason = str(error).partition("; ")[0]
             raise ModelMismatchError(
-                f"{folder}: trained with vectors of {trained}, {now}; run "
-                f"`labelkin train {folder.parent.parent} --only rerank --encoder {name}`"
+                f"{folder}: its encoder cannot be used: {reason}; put it back, or run "
+                f"`{command} NAME` with another"
+            ) from error
+        if present != trained:
+            now = f"now {present}" if present else "which is gone"
+            raise ModelMismatchError(
+                f"{folder}: trained with vectors of {trained}, {now}; run `{command} {name}`"
             )
 
     def to_json(self) -> dict[str, Any]:
