@@ -20,6 +20,7 @@ from labelkin.rerank.features import Evidence, Features, find_candidates
 from labelkin.rerank.model import RerankInfo, RerankModel
 from labelkin.rerank.signals import SIGNALS
 from labelkin.rerank.training import RerankTrainer
+from labelkin.scoring.queries import Queries
 from labelkin.scoring.settings import RERANK_DEPTH, Settings
 
 from .rerank_data import DOCUMENTS, QUICK, made
@@ -181,6 +182,16 @@ def test_without_faiss(indexer: Indexer, fresh, monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(MissingExtraError, match=r"faiss; pip install 'labelkin\[dense\]'"):
         indexer.suggest(fresh[:2], settings=METHOD)
     assert "pip install 'labelkin[dense]'" in problem(indexer)
+
+
+def test_queries_that_cannot_be_searched(indexer: Indexer, fresh) -> None:
+    near = indexer.queries(fresh[:2], RERANK_DEPTH)
+    cache = indexer.runtime.indexes.context.cache
+    given = Queries(
+        near.views, near.models, fresh[:2], cache, neighbours=near.neighbours(RERANK_DEPTH)
+    )
+    with pytest.raises(ModelMismatchError, match=r"^these queries cannot be searched by lsa"):
+        METHOD.implementation.rank(given, METHOD)
 
 
 def test_more_documents_than_a_batch(

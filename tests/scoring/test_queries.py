@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from labelkin import Document, Indexer
 from labelkin.corpus import write_corpus
-from labelkin.exceptions import ConfigError
+from labelkin.exceptions import ConfigError, ModelMismatchError
 from labelkin.neighbours.tantivy_engine import TantivySearcher
 from labelkin.represent.stems import Stems
 from labelkin.rerank import method as rerank_method
@@ -285,7 +285,7 @@ def test_vectors_that_are_given_are_not_searched_again(
         lambda: alone.vectors("lsa"),
         lambda: alone.encoder_version("lsa"),
     ):
-        with pytest.raises(ConfigError, match=r"cannot be searched by lsa.*; use another method"):
+        with pytest.raises(ModelMismatchError, match=r"cannot be searched by lsa.*; use another method"):
             ask()
     vectors = np.ones((len(new_documents), 3), dtype=np.float32)
     alone.give_vectors("lsa", vectors, neighbours)

@@ -84,8 +84,9 @@ def _is_path(name: str) -> bool:
 
 def _no_model(name: str, reason: str) -> ConfigError:
     return ConfigError(
-        f"no sentence-transformers model {name!r} ({reason}); give a model's name on the "
-        "Hugging Face hub, with a connection to it, or the path of a folder"
+        f"no sentence-transformers model {name!r} ({reason})",
+        "give a model's name on the Hugging Face hub, with a connection to it, or the path of a "
+        "folder",
     )
 
 

@@ -102,9 +102,8 @@ class RerankInfo:
         try:
             present = version(name)
         except ConfigError as error:
-            reason = str(error).partition("; ")[0]
             raise ModelMismatchError(
-                f"{folder}: its encoder cannot be used: {reason}; put it back, or run "
+                f"{folder}: its encoder cannot be used: {error.problem}; put it back, or run "
                 f"`{command} NAME` with another"
             ) from error
         if present != trained:

@@ -7,7 +7,7 @@ from copy import copy
 from typing import TYPE_CHECKING
 
 from labelkin.corpus.document import Document
-from labelkin.exceptions import ConfigError
+from labelkin.exceptions import ConfigError, ModelMismatchError
 from labelkin.memo import Memo
 from labelkin.neighbours.neighbours import Neighbours
 from labelkin.neighbours.search import NeighbourSearch
@@ -121,7 +121,7 @@ class Queries(Texts):
 
     def _opened_indexes(self, encoder: str) -> Indexes:
         if self._indexes is None:
-            raise ConfigError(
+            raise ModelMismatchError(
                 f"these queries cannot be searched by {encoder}, only by their given neighbours; "
                 "use another method, or a reranker without an encoder"
             )
