@@ -285,7 +285,7 @@ def test_vectors_that_are_given_are_not_searched_again(
         lambda: alone.vectors("lsa"),
         lambda: alone.encoder_version("lsa"),
     ):
-        with pytest.raises(ModelMismatchError, match=r"cannot be searched by lsa.*; use another method"):
+        with pytest.raises(ModelMismatchError, match=r"searched by lsa.*; use another method"):
             ask()
     vectors = np.ones((len(new_documents), 3), dtype=np.float32)
     alone.give_vectors("lsa", vectors, neighbours)
