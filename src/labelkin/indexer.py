@@ -415,6 +415,7 @@ class Indexer(Closing):
             self.runtime.indexes.search(views, representation) if needs_index else None,
             store_terms=store_terms,
             without_copies=without_copies,
+            indexes=self.runtime.indexes,
         )
 
     def suggest(

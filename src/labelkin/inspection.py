@@ -16,6 +16,8 @@ import numpy as np
 from labelkin.autoencoder.model import MODEL_NAME, LabelModel
 from labelkin.exceptions import LabelkinError, ModelMismatchError
 from labelkin.neighbours.search import representation_names
+from labelkin.neighbours.vector_searcher import check_faiss
+from labelkin.represent.encoder import encoder_version
 from labelkin.rerank.features import check_groups
 from labelkin.rerank.model import RERANK_NAME, check_files, reranker_info
 from labelkin.rerank.ranker import check_lightgbm
@@ -111,6 +113,9 @@ def _reranker(folder: Path, snapshot: Snapshot) -> ModelState:
             LabelModel.load(folder.parent / MODEL_NAME)
         except LabelkinError as error:
             raise ModelMismatchError(f"it needs the label autoencoder: {error}") from error
+    if info.encoder_name:
+        check_faiss()
+        info.check_encoder(folder, lambda name: encoder_version(name, snapshot))
     added, removed = _changes(snapshot, state)
     return ModelState(
         RERANK_NAME,

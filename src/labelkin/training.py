@@ -21,6 +21,7 @@ from labelkin.exceptions import (
     ModelNotFoundError,
     TrainingError,
 )
+from labelkin.represent.encoder import check_encoder_name
 from labelkin.rerank.settings import RerankTrainingSettings
 from labelkin.runtime import Runtime
 from labelkin.scoring.settings import Settings
@@ -259,6 +260,8 @@ class Training:
                 self._skipped.append(("label autoencoder", str(error)))
                 self._label_ae = None
         if self._rerank is not None:
+            if self._rerank.encoder:
+                check_encoder_name(self._rerank.encoder)
             try:
                 check_rerank_training()
             except MissingExtraError as error:
@@ -302,7 +305,7 @@ class Training:
             try:
                 if is_first_process():
                     self._runtime.retried(self._build_index)
-                return self._runtime.views(self._representation)
+                return self._runtime.retried(self._indexed_views)
             except CollectionBusyError:
                 # The first process of several builds the index; the others wait for it.
                 if is_first_process():
@@ -310,11 +313,25 @@ class Training:
                 time.sleep(1)
 
     def _build_index(self) -> None:
-        self._runtime.indexes.build(
-            self._runtime.collection.snapshot(),
+        snapshot, indexes = self._runtime.collection.snapshot(), self._runtime.indexes
+        indexes.build(
+            snapshot,
             self._representation,
             progress=lambda done, total: self._observer.stage("Indexing", done, total),
         )
+        if self._rerank is not None and self._rerank.encoder:
+            indexes.build(
+                snapshot,
+                self._rerank.encoder,
+                progress=lambda done, total: self._observer.stage("Encoding", done, total),
+            )
+
+    def _indexed_views(self) -> Views:
+        """A state with all searches that the training needs."""
+        views = self._runtime.views(self._representation)
+        if self._rerank is not None and self._rerank.encoder and is_first_process():
+            self._runtime.indexes.vector_search(views, self._rerank.encoder)
+        return views
 
     def _has_outdated_reranker(self) -> bool:
         """Whether the reranker uses the scores of an autoencoder that has been replaced."""
@@ -428,8 +445,17 @@ def train_reranker(
     check_writable(runtime)
     observer = observer or TrainingObserver()
     search = runtime.indexes.search(views, representation)
+    if settings.encoder:
+        runtime.indexes.vector_search(views, settings.encoder)
     report = fit_reranker(
-        views, runtime.models, search, settings, documents, held_out, observer.stage
+        views,
+        runtime.models,
+        search,
+        settings,
+        documents,
+        held_out,
+        observer.stage,
+        runtime.indexes,
     )
     _draw_reliability(report, runtime.collection.config)
     return report

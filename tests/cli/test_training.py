@@ -96,6 +96,57 @@ def test_linear(run: Run, demo: str) -> None:
     assert list(Path("demo/models/rerank").glob("linear-*.npz"))
 
 
+def test_encoder(run: Run, demo: str) -> None:
+    pytest.importorskip("faiss", reason="needs the extra `dense`")
+    done = run("train", demo, "--only", "rerank", "--encoder", "lsa", "--json")
+    assert done.exit_code == 0, done.stderr
+    lines = done.stderr.splitlines()
+    assert "held out of all statistics in 3 folds, vectors by lsa; less than a minute" in lines[1]
+    assert lines[3] == "Encoding documents and names comes on top, unless it has been done."
+    trained = json.loads(done.stdout)["rerank"]
+    assert trained["groups"][-1] == "vectors"
+    assert trained["settings"]["encoder"] == "lsa"
+    asked = run("suggest", demo, "held.jsonl", "--explain", "--json")
+    assert asked.exit_code == 0, asked.stderr
+    assert '"meaning"' in asked.stdout
+    info = run("info", demo)
+    assert "cannot be used" not in info.stdout
+
+    run("add", demo, "held.jsonl")
+    built = run("build", demo, "--json")
+    assert json.loads(built.stdout)["added"] == 60
+    record = next(Path("demo/indexes").glob("vectors-*/labelkin.json"))
+    assert json.loads(record.read_text().splitlines()[0])["count"] == 360
+
+    run("build", demo, "--representation", "lsa", "--relearn")
+    skipped = run("build", demo)
+    assert skipped.exit_code == 0
+    assert skipped.stderr.startswith("Skipping the vectors of the reranker: demo/models/rerank: ")
+    assert "now lsa" in skipped.stderr
+
+    without = run("train", demo, "--only", "rerank", "--json")
+    assert "vectors" not in json.loads(without.stdout)["rerank"]["groups"]
+    assert run("build", demo).stderr.startswith("Nothing to do")
+
+
+def test_encoder_of_the_settings(run: Run, demo: str) -> None:
+    pytest.importorskip("faiss", reason="needs the extra `dense`")
+    config = Path("demo/labelkin.toml")
+    assert 'encoder = ""' in config.read_text()
+    config.write_text(config.read_text().replace('encoder = ""', 'encoder = "lsa"'))
+    done = run("train", demo, "--only", "rerank", "--json")
+    assert json.loads(done.stdout)["rerank"]["groups"][-1] == "vectors"
+    without = run("train", demo, "--only", "rerank", "--encoder", "", "--json")
+    assert "vectors" not in json.loads(without.stdout)["rerank"]["groups"]
+
+
+@pytest.mark.parametrize("name", ["stems", "lsa,wordllama", "bert"])
+def test_no_encoder(run: Run, demo: str, name: str) -> None:
+    failed = run("train", demo, "--only", "rerank", "--encoder", name)
+    assert (failed.exit_code, failed.stderr.count("\n")) == (1, 1)
+    assert f"no encoder '{name}'; known: lsa, wordllama, and sentence-transformers" in failed.stderr
+
+
 def test_no_better_than_votes(run: Run, demo: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from dataclasses import replace
 
@@ -170,6 +221,7 @@ def test_documents_to_tune_on_must_be_new(run: Run, demo: str) -> None:
     [
         (("--only", "label-ae", "--linear"), "are for the reranker"),
         (("--only", "label-ae", "--tune", "held.jsonl"), "are for the reranker"),
+        (("--only", "label-ae", "--encoder", "lsa"), "are for the reranker"),
         (("--only", "rerank", "--epochs", 3), "are for the label autoencoder"),
         (("--only", "rerank", "--resume"), "are for the label autoencoder"),
         (("--only", "mix"), "--only"),

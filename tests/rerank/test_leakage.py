@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -24,7 +25,10 @@ from labelkin.store.held_out import HeldOut
 from .rerank_data import made
 
 AUTOENCODER = TrainingSettings(preset="32/16/8", epochs=2, batch_size=32, device="cpu")
-SETTINGS = RerankTrainingSettings(documents=30, rounds=3, linear=True, threads=1)
+HAS_FAISS = importlib.util.find_spec("faiss") is not None
+SETTINGS = RerankTrainingSettings(
+    documents=30, rounds=3, linear=True, threads=1, encoder="lsa" if HAS_FAISS else ""
+)
 DOCUMENTS = 160
 HEADINGS = 50
 
@@ -63,6 +67,12 @@ def held_out_of(indexer: Indexer) -> HeldOut:
     return SETTINGS.held_out(indexer.snapshot())
 
 
+def available(*, autoencoder: bool) -> tuple[str, ...]:
+    """The signals that take part in the training."""
+    has = {"autoencoder": autoencoder, "vectors": HAS_FAISS}
+    return tuple(name for name in SIGNALS.names() if has.get(name, True))
+
+
 def training_data(indexer: Indexer, *, autoencoder: bool) -> list[LabelledCandidates]:
     """The candidates that trees are trained on, by folds."""
     held_out = held_out_of(indexer)
@@ -75,9 +85,9 @@ def training_data(indexer: Indexer, *, autoencoder: bool) -> list[LabelledCandid
         SETTINGS,
         held_out,
         autoencoder=indexer.runtime.models.get(LabelModel) if autoencoder else None,
+        indexes=indexer.runtime.indexes,
     )
-    unavailable = () if autoencoder else ("autoencoder",)
-    assert trainer.groups == tuple(name for name in SIGNALS.names() if name not in unavailable)
+    assert trainer.groups == available(autoencoder=autoencoder)
     candidates, _ = trainer.collect()
     return candidates
 
@@ -121,7 +131,7 @@ def test_features_do_not_know_the_labels_of_their_documents(
     monkeypatch.setattr("labelkin.rerank.labelled_candidates._WRONG", 1.0)
     one, other = (training_data(each, autoencoder=autoencoder)[fold] for each in collections)
     assert one.pairs.keys.tolist() == other.pairs.keys.tolist()
-    groups = [name for name in SIGNALS.names() if autoencoder or name != "autoencoder"]
+    groups = available(autoencoder=autoencoder)
     assert one.features.shape[1] == len(feature_names(groups))
     for column, name in enumerate(feature_names(groups)):
         np.testing.assert_array_equal(
@@ -134,7 +144,7 @@ def test_features_do_not_know_the_labels_of_their_documents(
 def test_what_the_autoencoder_has_seen_is_unknown_to_the_trees(collections):
     pytest.importorskip("torch", reason="needs the extra `train`")
     first, second = training_data(collections[0], autoencoder=True)
-    names = feature_names(SIGNALS.names())
+    names = feature_names(available(autoencoder=True))
     of_autoencoder = np.isin(names, SIGNALS["autoencoder"].features)
     assert not np.isnan(first.features).any()
     np.testing.assert_array_equal(np.isnan(second.features).all(0), of_autoencoder)

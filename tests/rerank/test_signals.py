@@ -24,7 +24,8 @@ from labelkin.scoring.settings import Settings
 from .rerank_data import QUICK, fresh_documents, made
 from .signal_conformance import SignalConformance, evidence_of
 
-SETTINGS = replace(QUICK, documents=25, rounds=3, linear=True)
+HAS_FAISS = importlib.util.find_spec("faiss") is not None
+SETTINGS = replace(QUICK, documents=25, rounds=3, linear=True, encoder="lsa" if HAS_FAISS else "")
 AUTOENCODER = TrainingSettings(preset="32/16/8", epochs=3, batch_size=32, device="cpu")
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 
@@ -48,6 +49,7 @@ def trainer_of(indexer: Indexer) -> RerankTrainer:
         SETTINGS,
         SETTINGS.held_out(views.snapshot),
         autoencoder=indexer.runtime.models.get(LabelModel) if HAS_TORCH else None,
+        indexes=indexer.runtime.indexes,
     )
 
 
@@ -74,6 +76,8 @@ class TestSignals(OfCollection):
     def signal(self, name: str) -> Signal:
         if name == "autoencoder":
             pytest.importorskip("torch", reason="needs the extra `train`")
+        if name == "vectors":
+            pytest.importorskip("faiss", reason="needs the extra `dense`")
         return SIGNALS[name]
 
     @pytest.fixture
@@ -126,7 +130,7 @@ class TestASignalOfAnotherPackage(OfCollection):
     def test_the_reranker_is_trained_with_it(
         self, collection: Indexer, documents: Sequence[Document]
     ) -> None:
-        collection.train_reranker(settings=replace(SETTINGS, linear=False))
+        collection.train_reranker(settings=replace(SETTINGS, linear=False, encoder=""))
         model = collection.runtime.models.get(RerankModel)
         assert model.info.groups[-1] == "toy"
         assert model.ranker.names[-1] == "toy_length"
@@ -148,9 +152,9 @@ def test_features_are_named_once_and_in_order() -> None:
 
 
 def test_all_signals_take_part(collected: Knowledge) -> None:
-    unavailable = () if HAS_TORCH else ("autoencoder",)
-    assert collected.groups == tuple(n for n in SIGNALS.names() if n not in unavailable)
-    assert {*collected.fitted} == {"linear"}
+    has = {"autoencoder": HAS_TORCH, "vectors": HAS_FAISS}
+    assert collected.groups == tuple(name for name in SIGNALS.names() if has.get(name, True))
+    assert {*collected.fitted} == {"linear", "vectors"} & {*collected.groups}
 
 
 def test_the_matrix_has_a_column_per_feature(collection: Indexer, collected: Knowledge) -> None:

@@ -15,12 +15,13 @@ from typer.testing import CliRunner
 
 from labelkin import Document, Indexer
 from labelkin.corpus import write_corpus
-from labelkin.exceptions import ConfigError
+from labelkin.exceptions import ConfigError, ModelMismatchError
 from labelkin.neighbours.tantivy_engine import TantivySearcher
 from labelkin.represent.stems import Stems
 from labelkin.rerank import method as rerank_method
 from labelkin.rerank.ranker import Ranker
 from labelkin.scoring.mentions import MentionFinder
+from labelkin.scoring.queries import Queries
 from labelkin.scoring.settings import Settings
 from labelkin.store import reader
 
@@ -217,3 +218,83 @@ def test_mentions_that_a_policy_allows(trained_indexer: Indexer) -> None:
     assert rest.columns.tolist() == [one for one in columns if one != excluded]
     assert len(rest.columns) == len(columns) - 1
     assert {*queries.namings(0)} == {*everything.columns.tolist()}
+
+
+@pytest.fixture
+def encoded(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """The sizes of the batches that lsa has encoded since the last look."""
+    pytest.importorskip("faiss", reason="needs the extra `dense`")
+    from labelkin.represent.lsa import LsaEncoder
+
+    sizes: list[int] = []
+    usual = LsaEncoder.encode
+
+    def encode(self: LsaEncoder, documents: Any) -> Any:
+        sizes.append(len(documents))
+        return usual(self, documents)
+
+    monkeypatch.setattr(LsaEncoder, "encode", encode)
+    return sizes
+
+
+def test_neighbours_by_vectors_are_found_once(
+    trained_indexer: Indexer, near: Any, new_documents: list[Document], encoded: list[int]
+) -> None:
+    trained_indexer.build("lsa")
+    encoded.clear()
+    expected = trained_indexer.neighbour_arrays(new_documents, 12, representation="lsa")
+    assert expected.rows.tolist() != near.neighbours(10).rows[:, :12].tolist()
+    encoded.clear()
+    found = near.neighbours_by("lsa", 12)
+    vectors = near.vectors("lsa")
+    np.testing.assert_array_equal(found.rows, expected.rows)
+    np.testing.assert_array_equal(near.neighbours_by("lsa", 4).rows, expected.rows[:, :4])
+    assert near.neighbours_by("lsa", 12).rows is not near.neighbours(10).rows
+    assert near.vectors("lsa") is vectors
+    assert encoded == [len(new_documents)]
+    deeper = near.neighbours_by("lsa", 20)
+    assert deeper.k == 20
+    assert encoded == [len(new_documents)]
+
+
+def test_parts_and_other_neighbours_keep_what_vectors_have_found(
+    near: Any, new_documents: list[Document], encoded: list[int]
+) -> None:
+    found, vectors = near.neighbours_by("lsa", 12), near.vectors("lsa")
+    encoded.clear()
+    part = near.part(slice(2, 5))
+    np.testing.assert_array_equal(part.neighbours_by("lsa", 12).rows, found.rows[2:5])
+    np.testing.assert_array_equal(part.vectors("lsa"), vectors[2:5])
+    other = near.with_neighbours(near.neighbours(10))
+    np.testing.assert_array_equal(other.neighbours_by("lsa", 12).rows, found.rows)
+    assert other.vectors("lsa") is vectors
+    assert encoded == []
+    # A part and other neighbours can also search by themselves.
+    fresh = near.part(slice(0, 2)).with_neighbours(near.neighbours(10)[slice(0, 2)])
+    assert fresh.neighbours_by("lsa", 15).k == 15
+
+
+def test_vectors_that_are_given_are_not_searched_again(
+    trained_indexer: Indexer, near: Any, new_documents: list[Document], encoded: list[int]
+) -> None:
+    neighbours = near.neighbours(5)
+    cache = trained_indexer.runtime.indexes.context.cache
+    alone = Queries(near.views, near.models, new_documents, cache, neighbours=neighbours)
+    for ask in (
+        lambda: alone.neighbours_by("lsa", 5),
+        lambda: alone.vectors("lsa"),
+        lambda: alone.encoder_version("lsa"),
+    ):
+        with pytest.raises(ModelMismatchError, match=r"searched by lsa.*; use another method"):
+            ask()
+    vectors = np.ones((len(new_documents), 3), dtype=np.float32)
+    alone.give_vectors("lsa", vectors, neighbours)
+    assert alone.vectors("lsa") is vectors
+    assert alone.neighbours_by("lsa", 60).rows.tolist() == neighbours.rows.tolist()
+    assert encoded == []
+
+
+def test_only_an_encoder_has_vectors(near: Any) -> None:
+    for name in ("stems", "lsa,wordllama", "a/b,c/d", ""):
+        with pytest.raises(ConfigError, match=r"no encoder .*; known: lsa, wordllama, and"):
+            near.vectors(name)

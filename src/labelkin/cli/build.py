@@ -10,7 +10,13 @@ import typer
 from labelkin.cli.console import counted, print_json, print_message, seconds_text
 from labelkin.cli.options import CollectionPath, Json, RepresentationName
 from labelkin.cli.progress import meter
-from labelkin.exceptions import CollectionReadOnlyError, InputError
+from labelkin.exceptions import (
+    CollectionReadOnlyError,
+    InputError,
+    MissingExtraError,
+    ModelError,
+    ModelNotFoundError,
+)
 
 if TYPE_CHECKING:
     from labelkin.indexer import Indexer
@@ -38,6 +44,8 @@ def build(
                 "build a copy of it"
             )
         added = build_with_progress(indexer, representation, relearn=relearn)
+        if representation is None:
+            added = max(added, _build_for_reranker(indexer))
         kinds = indexer.info().indexes
     seconds = time.monotonic() - started
     if json:
@@ -47,6 +55,24 @@ def build(
         print_message(f"Indexed {new} by {', '.join(kinds)} in {seconds_text(seconds)}.")
     else:
         print_message("Nothing to do: all documents with labels are indexed.")
+
+
+def _build_for_reranker(indexer: Indexer) -> int:
+    """Bring the vectors that the reranker uses up to date; says so if that is not possible."""
+    from labelkin.represent.encoder import encoder_version
+    from labelkin.rerank.model import RERANK_NAME, reranker_info
+
+    folder = indexer.runtime.models.folder / RERANK_NAME
+    try:
+        info = reranker_info(folder)
+        info.check_encoder(folder, lambda name: encoder_version(name, indexer.collection))
+        if info.encoder_name:
+            return build_with_progress(indexer, info.encoder_name)
+    except ModelNotFoundError:
+        pass
+    except (ModelError, MissingExtraError) as error:
+        print_message(f"Skipping the vectors of the reranker: {error}")
+    return 0
 
 
 def nothing_to_find(indexer: Indexer) -> str:

@@ -62,6 +62,14 @@ def train(
             "The default is that of labelkin.toml.",
         ),
     ] = None,
+    encoder: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Give the reranker the vectors of this encoder as well: lsa, wordllama, or a "
+            "sentence-transformers model. The default is that of labelkin.toml.",
+        ),
+    ] = None,
     preset: Annotated[
         str | None,
         typer.Option(help="auto, small, medium, large, or three sizes such as 1024/256/64."),
@@ -107,8 +115,8 @@ def train(
         raise typer.BadParameter("give --preset or --from: the layers are those of the model")
     if epochs == 0 and resume:
         raise typer.BadParameter("--epochs 0 trains nothing that --resume could continue")
-    if only == Only.LABEL_AE and (tune or linear is not None):
-        raise typer.BadParameter("--tune and --linear are for the reranker")
+    if only == Only.LABEL_AE and (tune or linear is not None or encoder is not None):
+        raise typer.BadParameter("--tune, --linear and --encoder are for the reranker")
     if only == Only.RERANK and (preset or epochs is not None or start_from or resume):
         raise typer.BadParameter(
             "--preset, --epochs, --from and --resume are for the label autoencoder"
@@ -133,6 +141,7 @@ def train(
         rerank = replace(
             rerank,
             linear=rerank.linear if linear is None else linear,
+            encoder=rerank.encoder if encoder is None else encoder,
             seed=rerank.seed if seed is None else seed,
         )
         with closing(TrainingOutput(config.rerank, show=not json)) as output:

@@ -77,13 +77,16 @@ def print_plan(plan: TrainingPlan) -> None:
     if plan.rerank is not None:
         given = f" and {plan.given:,} given" if plan.given else ""
         linear = ", linear classifiers" if plan.rerank.linear else ""
+        vectors = f", vectors by {plan.rerank.encoder}" if plan.rerank.encoder else ""
         folds = f" in {plan.folds} folds" if plan.folds > 1 else ""
         print_message(
             f"  reranker: {counted(plan.held_out, 'document')} held out of all statistics{folds}"
-            f"{given}{linear}; {_about(plan.rerank_seconds())}"
+            f"{given}{linear}{vectors}; {_about(plan.rerank_seconds())}"
         )
     if plan.label_ae_seconds() + plan.rerank_seconds():
         print_message("The times are rough estimates for two cores; a busy machine takes longer.")
+        if plan.rerank is not None and plan.rerank.encoder:
+            print_message("Encoding documents and names comes on top, unless it has been done.")
 
 
 def print_outcome(report: TrainingReport) -> None:

@@ -11,14 +11,14 @@ from labelkin.neighbours.heading_terms import index_fields
 from labelkin.neighbours.search import NeighbourSearch, SearchContext
 from labelkin.neighbours.term_index import TermIndex
 from labelkin.represent.cache import open_term_cache
-from labelkin.represent.encoder import is_encoder, open_encoder
+from labelkin.represent.encoder import check_encoder_name, is_encoder, open_encoder
 from labelkin.represent.representation import make_representation
 from labelkin.store.collection import Collection
 from labelkin.store.derived import BuildProgress
 from labelkin.store.snapshot import Snapshot, Views
 
 if TYPE_CHECKING:
-    from labelkin.neighbours.vector_search import VectorState
+    from labelkin.neighbours.vector_search import VectorSearch, VectorState
 
 
 class Indexes(Closing):
@@ -53,6 +53,23 @@ class Indexes(Closing):
         """
         name = representation_name(views.snapshot, representation)
         return views.get(("search", name), lambda views: self._search(views, name))
+
+    def vector_search(self, views: Views, encoder: str) -> VectorSearch:
+        """The search of a snapshot by the vectors of an encoder, brought up to date."""
+        from labelkin.neighbours.vector_search import VectorSearch
+
+        check_encoder_name(encoder)
+        search = self.search(views, encoder)
+        if not isinstance(search, VectorSearch):
+            raise ConfigError(f"{encoder!r} is no encoder")
+        return search
+
+    def encoder_version(self, views: Views, encoder: str) -> str:
+        """The version of an encoder as the snapshot uses it; encodes no documents."""
+        check_encoder_name(encoder)
+        if views.has(("search", encoder)):
+            return self.vector_search(views, encoder).version
+        return self._vector_state(views.snapshot, encoder).encoder.version
 
     def build(
         self,

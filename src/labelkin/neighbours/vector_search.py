@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from labelkin.corpus.document import Document
 from labelkin.neighbours.neighbours import NO_NEIGHBOUR, Neighbours
 from labelkin.neighbours.search import NeighbourSearch, SearchContext
 from labelkin.neighbours.vector_file import StoredVectors
 from labelkin.neighbours.vector_index import VectorCache, VectorIndex
 from labelkin.neighbours.vector_searcher import VectorSearcher
 from labelkin.represent.encoder import Encoder, Vectors
-from labelkin.represent.texts import Texts
+from labelkin.represent.texts import Texts, vectors_key
 from labelkin.store.derived import SnapshotDamagedError
 from labelkin.store.reader import Reader
 from labelkin.store.snapshot import Snapshot
@@ -86,17 +88,38 @@ class VectorSearch(NeighbourSearch):
         if len(stored) and not is_known.all():
             others = [texts.prepared[place] for place in np.flatnonzero(~is_known)]
             vectors[~is_known] = self._cache.vectors(others)
-        texts.given(("vectors", self._encoder.name), vectors)
+        texts.given(vectors_key(self._encoder.name), vectors)
         return self.search(texts, k)
+
+    def vectors(self, texts: Texts) -> Vectors:
+        """The vector of each text, encoded once."""
+        return texts.once(
+            vectors_key(self._encoder.name),
+            lambda: self._cache.vectors(texts.prepared, store=texts.store_terms),
+        )
+
+    def stored_vectors(self, rows: npt.NDArray[np.int64]) -> Vectors:
+        """The vectors of stored documents; zeros for rows that have none."""
+        places = self._places(rows)
+        is_known = places != NO_NEIGHBOUR
+        vectors = np.zeros((len(rows), self._vectors.vectors.shape[1]), dtype=np.float32)
+        vectors[is_known] = self._vectors.vectors[places[is_known]]
+        return vectors
+
+    def encoded(self, documents: Sequence[Document]) -> Vectors:
+        """The vectors of texts that are no queries, kept on disk for the next time."""
+        return self._cache.vectors(documents, store=True)
+
+    @property
+    def version(self) -> str:
+        """The version of the encoder."""
+        return self._encoder.version
 
     def _search(self, texts: Texts, k: int) -> Neighbours:
         if self._index.damage is not None:
             # Found in the background, after this search was made.
             raise SnapshotDamagedError(f"{self._index.damage}; try again")
-        vectors: Vectors = texts.once(
-            ("vectors", self._encoder.name),
-            lambda: self._cache.vectors(texts.prepared, store=texts.store_terms),
-        )
+        vectors = self.vectors(texts)
         own = [self._places(np.array(sorted(rows), dtype=np.int64)) for rows in texts.own_rows]
         threads = self._settings.threads
         places, scores = self._searcher.nearest(vectors, k, own, threads)

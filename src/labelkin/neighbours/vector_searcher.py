@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import logging
 import math
 from collections.abc import Iterator, Sequence
@@ -30,6 +31,7 @@ _SEED = 0
 # Neighbours beyond the wanted ones, so that ties are ordered as a whole.
 _TIE_MARGIN = 8
 _TIE = 1e-6
+_NO_FAISS = "searching vectors needs faiss; pip install 'labelkin[dense]'"
 
 Places = npt.NDArray[np.int64]
 
@@ -261,7 +263,11 @@ def load_faiss() -> Any:
     try:
         import faiss
     except ImportError as error:
-        raise MissingExtraError(
-            "searching vectors needs faiss; pip install 'labelkin[dense]'"
-        ) from error
+        raise MissingExtraError(_NO_FAISS) from error
     return faiss
+
+
+def check_faiss() -> None:
+    """Raise MissingExtraError if faiss is not installed, without importing it."""
+    if importlib.util.find_spec("faiss") is None:
+        raise MissingExtraError(_NO_FAISS)

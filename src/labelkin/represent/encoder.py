@@ -9,7 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from labelkin.corpus.document import Document
+from labelkin.exceptions import ConfigError
 from labelkin.store.collection import Collection
+from labelkin.store.reader import Reader
 
 Vectors = npt.NDArray[np.float32]
 
@@ -71,6 +73,16 @@ def is_encoder(name: str) -> bool:
     return name in ENCODERS or "/" in name
 
 
+def check_encoder_name(name: str) -> None:
+    """Raise ConfigError unless `name` means one encoder."""
+    if not is_encoder(name) or "," in name:
+        known = ", ".join(ENCODERS)
+        raise ConfigError(
+            f"no encoder {name!r}; known: {known}, and sentence-transformers models by a name or "
+            "path with a slash"
+        )
+
+
 def open_encoder(name: str, collection: Collection) -> Encoder:
     """The encoder that `name` means: a known one, else a sentence-transformers model."""
     if name in ENCODERS:
@@ -78,6 +90,24 @@ def open_encoder(name: str, collection: Collection) -> Encoder:
     from labelkin.represent.transformer import TransformerEncoder
 
     return TransformerEncoder(name, collection.config.dense)
+
+
+def encoder_version(name: str, reader: Reader) -> str:
+    """The version of an encoder, without loading or fitting it; empty for lsa without a model.
+
+    Raises MissingExtraError or ConfigError if the encoder cannot be used here.
+    """
+    if name == "lsa":
+        from labelkin.represent.lsa import fitted_version
+
+        return fitted_version(reader)
+    if name == "wordllama":
+        from labelkin.represent.wordllama import WordLlamaEncoder
+
+        return WordLlamaEncoder(name, reader.config.dense).version
+    from labelkin.represent.transformer import TransformerEncoder
+
+    return TransformerEncoder(name, reader.config.dense).version
 
 
 def normalised(vectors: Vectors) -> Vectors:

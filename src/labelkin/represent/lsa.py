@@ -33,6 +33,7 @@ from labelkin.represent.encoder import Vectors, normalised
 from labelkin.represent.representation import make_representation
 from labelkin.store.collection import Collection
 from labelkin.store.folder import folder_errors_explained
+from labelkin.store.reader import Reader
 
 logger = logging.getLogger(__name__)
 
@@ -116,6 +117,19 @@ def check_lsa(folder: Path) -> None:
         ) from error
 
 
+def fitted_version(reader: Reader) -> str:
+    """The version of the encoder with the model that the collection has; empty without one."""
+    try:
+        note, _ = _described(reader.path / "models" / "lsa")
+    except _UNREADABLE:
+        return ""
+    return _version(note["fingerprint"], normalise=reader.config.dense.normalise)
+
+
+def _version(fingerprint: str, *, normalise: bool) -> str:
+    return f"lsa {fingerprint}, normalised {normalise}"
+
+
 def _described(folder: Path) -> tuple[dict[str, Any], Path]:
     """The content of model.json, and the path of the arrays."""
     note = json.loads((folder / _NOTE_NAME).read_text(encoding="utf-8"))
@@ -146,7 +160,7 @@ class LsaEncoder:
         self._warn_of_growth()
         self._columns = {term: column for column, term in enumerate(model.terms)}
         self._directions = model.directions.astype(np.float32)
-        self.version = f"lsa {model.fingerprint}, normalised {self._settings.normalise}"
+        self.version = _version(model.fingerprint, normalise=self._settings.normalise)
 
     def is_current(self) -> bool:
         """Whether the collection still has this model; false while it has no terms."""

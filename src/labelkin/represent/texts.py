@@ -14,6 +14,11 @@ from labelkin.store.reader import Reader
 Value = TypeVar("Value")
 
 
+def vectors_key(encoder: str) -> tuple[str, str]:
+    """The key under which texts keep their vectors by an encoder."""
+    return ("vectors", encoder)
+
+
 class Texts:
     """A batch of documents as one state of a collection sees them.
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,6 +40,8 @@ class TransformerEncoder:
             raise MissingExtraError(
                 "sentence-transformers is not installed; pip install 'labelkin[dense]'"
             ) from None
+        if _is_path(name) and not Path(name).is_dir():
+            raise _no_model(name, "no such folder")
         self._checksum = folder_checksum(name)
         self.version = (
             f"{name} {self._checksum}, {package}, length {settings.max_length}, "
@@ -73,17 +77,40 @@ class TransformerEncoder:
         return f"{document.title} {separator} {rest}"
 
 
+def _is_path(name: str) -> bool:
+    """Whether a name cannot be one of the hub, which has the form OWNER/MODEL."""
+    return name.startswith((".", "/", "~")) or name.count("/") > 1
+
+
+def _no_model(name: str, reason: str) -> ConfigError:
+    return ConfigError(
+        f"no sentence-transformers model {name!r} ({reason})",
+        "give a model's name on the Hugging Face hub, with a connection to it, or the path of a "
+        "folder",
+    )
+
+
+@contextmanager
+def _without_progress_bars() -> Iterator[None]:
+    """Keep transformers from drawing on the terminal: bars are for the command line to draw."""
+    logging: Any = import_module("transformers.utils.logging")
+    was_enabled = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            logging.enable_progress_bar()
+
+
 def _load(name: str, max_length: int, checksum: str) -> SentenceTransformer:  # noqa: ARG001
     from sentence_transformers import SentenceTransformer
 
     try:
-        model = SentenceTransformer(name, device="cpu")
+        with _without_progress_bars():
+            model = SentenceTransformer(name, device="cpu")
     except (OSError, ValueError, RuntimeError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise ConfigError(
-            f"no sentence-transformers model {name!r} ({reason}); give a model's name on the "
-            "Hugging Face hub, with a connection to it, or the path of a folder"
-        ) from error
+        raise _no_model(name, " ".join(str(error).split())[:200]) from error
     if max_length:
         model.max_seq_length = max_length
     return model

@@ -17,6 +17,7 @@ from labelkin.corpus.document import Document
 from labelkin.evaluate import Evaluation, evaluate, parse_measure
 from labelkin.evaluate.stored import EvaluationSummary
 from labelkin.exceptions import MissingExtraError
+from labelkin.neighbours.indexes import Indexes
 from labelkin.neighbours.search import NeighbourSearch
 from labelkin.rerank.labelled_candidates import LabelledCandidates
 from labelkin.rerank.labelled_texts import Progress
@@ -71,11 +72,13 @@ def fit_reranker(
     documents: Sequence[Document] = (),
     held_out: HeldOut | None = None,
     progress: Progress | None = None,
+    indexes: Indexes | None = None,
 ) -> RerankReport:
     """Train a reranker and make it the model of the collection.
 
     `held_out` is what the label autoencoder was trained without; by default the
     documents are chosen here, among those that it has not seen if that is recorded.
+    `indexes` is needed if the settings name an encoder.
     """
     snapshot = views.snapshot
     folder = models.folder / RERANK_NAME
@@ -97,6 +100,7 @@ def fit_reranker(
             settings,
             held_out,
             autoencoder=autoencoder if _covers(unseen, held_out) else None,
+            indexes=indexes,
             progress=progress,
         )
         trained = trainer.train(given)

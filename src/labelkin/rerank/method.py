@@ -188,6 +188,7 @@ def scored_candidates(
     """All candidates of the queries, in batches, with raw and with calibrated scores."""
     model = _model(queries)
     _check_neighbours(queries, model)
+    model.info.check_encoder(model.folder, queries.encoder_version)
     for part in _parts(queries):
         candidates = _candidates(part, settings)
         raw = model.ranker.scores(candidates.features)

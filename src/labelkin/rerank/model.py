@@ -19,7 +19,7 @@ import hashlib
 import io
 import re
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,11 +32,13 @@ from labelkin.autoencoder.model import check_format
 from labelkin.checksums import ChecksumError, read_sealed, sealed
 from labelkin.evaluate.stored import EvaluationSummary
 from labelkin.exceptions import (
+    ConfigError,
     ModelDamagedError,
     ModelMismatchError,
     ModelNotFoundError,
 )
 from labelkin.memo import Memo
+from labelkin.neighbours.search import representation_names
 from labelkin.rerank.calibration import Calibration
 from labelkin.rerank.features import Knowledge, check_groups
 from labelkin.rerank.headings import Headings
@@ -68,6 +70,7 @@ class RerankParts:
 class RerankInfo:
     """The content of `model.json`; `neighbours` is what they were found with in training.
 
+    `encoder` is the same for the neighbours by the vectors of an encoder, empty without one.
     `evaluation` is that of held-out documents; earlier versions did not record it.
     """
 
@@ -77,7 +80,37 @@ class RerankInfo:
     versions: Mapping[str, str]
     state: Mapping[str, Any]
     neighbours: Mapping[str, Any] = field(default_factory=dict)
+    encoder: Mapping[str, Any] = field(default_factory=dict)
     evaluation: EvaluationSummary | None = None
+
+    @property
+    def encoder_name(self) -> str:
+        """The encoder whose vectors are a signal; empty if there is none."""
+        return representation_names(self.encoder)
+
+    def check_encoder(self, folder: Path, version: Callable[[str], str]) -> None:
+        """Raise ModelMismatchError if the encoder is gone or another one than in training.
+
+        The regression cannot read the vectors of another version. `version` gives the
+        present one by the encoder's name.
+        """
+        name = self.encoder_name
+        if not name:
+            return
+        trained = self.encoder["representation"][name]
+        command = f"labelkin train {folder.parent.parent} --only rerank --encoder"
+        try:
+            present = version(name)
+        except ConfigError as error:
+            raise ModelMismatchError(
+                f"{folder}: its encoder cannot be used: {error.problem}; put it back, or run "
+                f"`{command} NAME` with another"
+            ) from error
+        if present != trained:
+            now = f"now {present}" if present else "which is gone"
+            raise ModelMismatchError(
+                f"{folder}: trained with vectors of {trained}, {now}; run `{command} {name}`"
+            )
 
     def to_json(self) -> dict[str, Any]:
         """As a JSON object."""
@@ -87,6 +120,7 @@ class RerankInfo:
             "versions": dict(self.versions),
             "state": dict(self.state),
             "neighbours": dict(self.neighbours),
+            "encoder": dict(self.encoder),
             "evaluation": None if self.evaluation is None else self.evaluation.to_json(),
             "calibration": self.calibration.to_json(),
         }
@@ -101,6 +135,7 @@ class RerankInfo:
             versions=content["versions"],
             state={name: content["state"][name] for name in ("generation", "token")},
             neighbours=content.get("neighbours", {}),
+            encoder=content.get("encoder", {}),
             evaluation=EvaluationSummary.from_json(content.get("evaluation")),
         )
 

@@ -17,8 +17,9 @@ class RerankTrainingSettings:
     """How a reranker is trained.
 
     `documents` are held out of the collection and of every statistic to train
-    on; statistics are counted over at most `statistics_documents`. `groups`
-    names the signals, empty for all that are available.
+    on; statistics are counted over at most `statistics_documents`. `encoder`
+    names an encoder whose vectors are a signal, empty for none. `groups` names
+    the signals, empty for all that are available.
     """
 
     documents: int = 18_000
@@ -26,6 +27,7 @@ class RerankTrainingSettings:
     rounds: int = 300
     linear: bool = True
     linear_cost: float = 1.0
+    encoder: str = ""
     threads: int = 0
     seed: int = 0
     groups: tuple[str, ...] = ()
@@ -39,6 +41,7 @@ class RerankTrainingSettings:
             rounds=section.rounds,
             linear=section.linear,
             linear_cost=section.linear_cost,
+            encoder=section.encoder,
             seed=config.training.seed,
         )
 

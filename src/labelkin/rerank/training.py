@@ -10,9 +10,9 @@ are saved count all documents. Everything is read from one snapshot.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -57,6 +57,11 @@ from labelkin.store.snapshot import Snapshot, Views
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
+
+    from labelkin.neighbours.indexes import Indexes
+    from labelkin.neighbours.vector_search import VectorSearch
+
+Value = TypeVar("Value")
 
 # One held-out document in five calibrates.
 _CALIBRATING = 5
@@ -121,13 +126,24 @@ class TrainingContext:
         order = np.argsort(near < 0, axis=1, kind="stable")[:, :_NEAREST]
         return np.take_along_axis(near, order, 1)
 
+    def vector_search(self) -> VectorSearch:
+        """The search by the vectors of the settings' encoder; it has those of all texts."""
+        return self._trainer.vector_search()
+
+    def once(self, key: Hashable, make: Callable[[], Value]) -> Value:
+        """A value that does not depend on the labels, computed once for all folds."""
+        return self._trainer.once(key, make)
+
     def report(self, stage: str, done: int, total: int) -> None:
         """Report the progress of a long step."""
         self._trainer.report(stage, done, total)
 
 
 class RerankTrainer:
-    """Trains a reranker on one snapshot of a collection."""
+    """Trains a reranker on one snapshot of a collection.
+
+    `indexes` is needed if the settings name an encoder.
+    """
 
     def __init__(
         self,
@@ -138,8 +154,11 @@ class RerankTrainer:
         held_out: HeldOut,
         *,
         autoencoder: LabelModel | None = None,
+        indexes: Indexes | None = None,
         progress: Progress | None = None,
     ) -> None:
+        if settings.encoder and indexes is None:
+            raise ConfigError(f"training with vectors by {settings.encoder} needs the indexes")
         self.snapshot = views.snapshot
         self.settings = settings
         self.has_autoencoder = autoencoder is not None
@@ -147,6 +166,7 @@ class RerankTrainer:
         self._views = views
         self._models = models
         self._search = search
+        self._indexes = indexes
         self._held_out = held_out
         self._progress = progress
         self._policy = policy_for(self.snapshot)
@@ -217,6 +237,16 @@ class RerankTrainer:
     def nearest(self) -> Integers:
         """For each text the places of its nearest among all texts, −1 for none."""
         return self._memo.get("nearest", self._find_nearest)
+
+    def vector_search(self) -> VectorSearch:
+        """The search by the vectors of the settings' encoder."""
+        if self._indexes is None:
+            raise ConfigError("the training has no encoder")
+        return self._indexes.vector_search(self._views, self.settings.encoder)
+
+    def once(self, key: Hashable, make: Callable[[], Value]) -> Value:
+        """A value that is computed once for all folds."""
+        return self._memo.get(("of signals", key), make)
 
     def report(self, stage: str, done: int, total: int) -> None:
         """Report the progress of a long step."""
@@ -295,6 +325,10 @@ class RerankTrainer:
             queries = self._queries(documents, near)
             queries.given("mentions", batch.mentions)
             queries.given(("evidence", "term counts"), batch.counts)
+            if encoder := self.settings.encoder:
+                search = self.vector_search()
+                by_vectors = remaining(search.search_rows(batch.rows, k), is_held_out)
+                queries.give_vectors(encoder, search.stored_vectors(batch.rows), by_vectors)
             part = self._labelled(queries, knowledge, batch.labels, has_seen=not is_first)
             parts.append(part if is_first else part.thinned(self.settings.seed))
             self.report("Scoring held-out documents", int(places[-1]) + 1, len(texts))
@@ -309,6 +343,8 @@ class RerankTrainer:
             self._search if near is None else None,
             neighbours=near,
             store_terms=near is None,
+            # Only the neighbours that are given: a search would find held-out documents.
+            indexes=self._indexes if near is None else None,
         )
         if self._autoencoder is not None:
             # The one that has not seen the held-out documents, whatever is trained meanwhile.
@@ -374,6 +410,7 @@ class RerankTrainer:
             versions=software_versions("numpy", "lightgbm"),
             state={"generation": generation.number, "token": generation.token},
             neighbours=self._search.settings_fingerprint(),
+            encoder=self.vector_search().settings_fingerprint() if settings.encoder else {},
         )
         parts = RerankParts(ranker, knowledge, self.terms().words)
         return TrainedReranker(info, parts, held_out, calibration.scores(raw))

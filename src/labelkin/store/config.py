@@ -361,6 +361,12 @@ class RerankSection(Section):
     linear_cost: float = Field(
         default=1.0, gt=0.0, description="The cost of errors (C) of the linear classifiers."
     )
+    encoder: str = Field(
+        default="",
+        description='An encoder whose vectors of texts and names are a signal as well: "lsa", '
+        '"wordllama", or a sentence-transformers model, by a name or path that contains a slash. '
+        "Empty for none. It takes effect when the reranker is trained.",
+    )
     count: Literal["expected-f", "none"] = Field(
         default="none",
         description='How many headings to suggest: "expected-f" as many as maximise the expected '

@@ -22,6 +22,7 @@ SIGNALS: Registry[Signal] = Registry(
         "hierarchy": "labelkin.rerank.signals.relations:HierarchySignal",
         "autoencoder": "labelkin.rerank.signals.autoencoder:AutoencoderSignal",
         "linear": "labelkin.rerank.signals.linear:LinearSignal",
+        "vectors": "labelkin.rerank.signals.vectors:VectorsSignal",
     },
 )
 

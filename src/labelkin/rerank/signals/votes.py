@@ -23,7 +23,7 @@ _BEST = 100
 _KS = (5, 10, 20, 40, 80)
 _COUNTED = 20
 # The rank of a heading that no neighbour carries.
-_NOT_CARRIED = 200.0
+NOT_CARRIED = 200.0
 
 
 class VotesSignal(Signal):
@@ -53,7 +53,7 @@ class VotesSignal(Signal):
         votes = votes_of(evidence)
         places = pairs.places_in(votes.keys)
         values = {
-            name: pairs.at(places, one, _NOT_CARRIED if name == "first" else 0.0)
+            name: pairs.at(places, one, NOT_CARRIED if name == "first" else 0.0)
             for name, one in votes.values.items()
         }
         values["vote_rank"] = pairs.ranks(values["close4"])
