@@ -2,6 +2,7 @@
 
 python benchmarks/rerank.py --work FOLDER             # all parts, one after another
 python benchmarks/rerank.py --work FOLDER PARTS...    # candidates ablation costs tibkat report
+python benchmarks/rerank.py --work FOLDER --encoder MODEL    # with the vectors of an encoder too
 
 Writes results/ablation.md; needs ../shared/data. The results of a part stay in the folder, and
 the report is made from those that are there.
@@ -16,6 +17,7 @@ import platform
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -56,8 +58,18 @@ PARTS = ("candidates", "ablation", "costs", "tibkat", "report")
 AUTOENCODER_MINUTES = 14.0
 FOLDS = MOST_FOLDS
 
-# All that are available without an encoder.
+# All that are available by default.
 EVERYTHING = tuple(name for name in SIGNALS.names() if name != "vectors")
+# Each rank and the feature that it is the rank of.
+RANKS = {
+    "vote_rank": "close4",
+    **{
+        f"{name}_rank": name
+        for name in ("described", "spoken", "word_evidence", "margin", "wording_margin", "decoded")
+    },
+    **{f"{name}_rank": name for name in ("vector_score", "name_similarity")},
+}
+TOKENS = 128
 BASE = ("votes", "frequency", "document")
 # Each step adds a signal to those before it.
 STEPS = (
@@ -89,7 +101,7 @@ def make_collection(folder: Path) -> None:
     vocabulary = read_vocabulary(DATA / "mesh" / "descriptors.tsv.gz")
     with Indexer.create(folder, vocabulary, language="en") as indexer:
         indexer.add(read_corpus(DATA / "mesh47k" / "train.json.gz"))
-        indexer.build()
+    update_config(folder / CONFIG_NAME, {"dense": {"max_length": TOKENS}})
 
 
 def say(text: str) -> None:
@@ -108,13 +120,17 @@ class Stages(TrainingObserver):
             say(f"{name} ({total:,})")
 
 
-def collect_candidates(work: Path) -> None:
+def collect_candidates(work: Path, encoder: str = "") -> None:
     """The candidates of every fold and of every split, with the features of all signals."""
     make_collection(work / "mesh47k")
     if (work / f"{SPLITS[-1]}.npz").exists():
         return
     with Indexer.open(work / "mesh47k") as indexer:
-        models, settings = indexer.runtime.models, RerankTrainingSettings()
+        models = indexer.runtime.models
+        settings = replace(RerankTrainingSettings(), encoder=encoder)
+        if encoder:
+            say(f"Encoding by {encoder}")
+            indexer.build(encoder)
         views = indexer.runtime.views()
         held_out = settings.held_out(views.snapshot)
         if not models.has(LabelModel):
@@ -131,11 +147,13 @@ def collect_candidates(work: Path) -> None:
             settings,
             held_out,
             autoencoder=models.get(LabelModel),
+            indexes=indexer.runtime.indexes,
             progress=Stages().stage,
         )
         # All candidates: which of them a signal brings can be told only if none is left out.
         with patch("labelkin.rerank.labelled_candidates._WRONG", 1.0):
             folds, knowledge = trainer.collect()
+        (work / "features.json").write_text(json.dumps(feature_names(trainer.groups)))
         for number, candidates in enumerate(folds):
             save_candidates(work / f"fold-{number}.npz", candidates)
         for split in SPLITS:
@@ -164,9 +182,13 @@ def load_candidates(path: Path) -> LabelledCandidates:
         )
 
 
-def restricted(candidates: LabelledCandidates, groups: Sequence[str]) -> LabelledCandidates:
-    """The candidates that some signals bring, with the features of these signals."""
-    names = feature_names(EVERYTHING)
+def restricted(
+    candidates: LabelledCandidates, names: Sequence[str], groups: Sequence[str]
+) -> LabelledCandidates:
+    """The candidates that some signals bring, with the features of these signals.
+
+    `names` are those of the columns. Ranks are those among the candidates that are left.
+    """
     column = {name: candidates.features[:, place] for place, name in enumerate(names)}
     kept = (column["first"] < 8) | ((column["vote_rank"] < 100) & (column["close4"] > 0))
     if "named" in groups:
@@ -179,11 +201,21 @@ def restricted(candidates: LabelledCandidates, groups: Sequence[str]) -> Labelle
     if "linear" in groups:
         for margin in ("margin", "wording_margin"):
             kept |= (column[f"{margin}_rank"] < 75) & (column[margin] > -3)
-    wanted = set(feature_names(groups))
-    places = [place for place, name in enumerate(names) if name in wanted]
+    if "vectors" in groups:
+        kept |= candidates.pairs.ranks(column["vector_votes"]) < 40
+        kept |= column["vector_score_rank"] < 40
     pairs = Pairs(candidates.pairs.keys[kept], candidates.pairs.count, candidates.pairs.width)
+    features = []
+    for name in feature_names(groups):
+        values = column[RANKS.get(name, name)][kept]
+        if name in RANKS:
+            values = np.where(np.isnan(values), np.nan, pairs.ranks(values))
+        features.append(values)
     return LabelledCandidates(
-        pairs, candidates.features[np.ix_(kept, places)], candidates.right[kept], candidates.gold
+        pairs,
+        np.column_stack(features).astype(np.float32),
+        candidates.right[kept],
+        candidates.gold,
     )
 
 
@@ -222,9 +254,10 @@ class Gold:
         return Evaluation(gold, given, ranked, training_frequencies=frequencies)
 
 
-def ablate(work: Path) -> None:
-    """Signals added one after another, then all but one, then fewer documents to train on."""
+def ablate(work: Path, encoder: str = "") -> None:
+    """Signals added one after another, all but one, fewer documents to train on, an encoder."""
     gold = Gold(work)
+    names = json.loads((work / "features.json").read_text())
     everything = {split: load_candidates(work / f"{split}.npz") for split in SPLITS}
     folds = [load_candidates(work / f"fold-{number}.npz") for number in range(FOLDS)]
     rows: list[tuple[str, str, tuple[str, ...], int]] = [("votes", "", BASE, FOLDS)]
@@ -236,11 +269,14 @@ def ablate(work: Path) -> None:
         others = tuple(one for one in EVERYTHING if one != signal)
         rows.append((f"all but {name}", whole, others, FOLDS))
     rows.append(("all, trained on one fold", whole, EVERYTHING, 1))
+    if encoder:
+        signals = tuple(SIGNALS.names())
+        rows.append((f"all and the vectors of {Path(encoder).name}", whole, signals, FOLDS))
     found: list[Step] = []
     evaluations: dict[tuple[str, str], Evaluation] = {}
     for name, compared, groups, count in rows:
         shown = LabelledCandidates.joined(
-            [restricted(fold, groups).thinned(0) for fold in folds[:count]]
+            [restricted(fold, names, groups).thinned(0) for fold in folds[:count]]
         )
         ranker = fit_ranker(
             shown.features,
@@ -250,7 +286,7 @@ def ablate(work: Path) -> None:
             seed=0,
             weights=shown.weights,
         )
-        mine = {split: restricted(one, groups) for split, one in everything.items()}
+        mine = {split: restricted(one, names, groups) for split, one in everything.items()}
         scores = {split: ranker.scores(mine[split].features) for split in SPLITS}
         _, threshold = best_threshold(mine["dev"], scores["dev"])
         step = Step(name, compared, {})
@@ -517,11 +553,12 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("parts", nargs="*", help=" ".join(PARTS))
     parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--encoder", default="", help="a sentence-transformers model, say")
     asked = parser.parse_args()
     asked.work.mkdir(parents=True, exist_ok=True)
     work = {
-        "candidates": collect_candidates,
-        "ablation": ablate,
+        "candidates": partial(collect_candidates, encoder=asked.encoder),
+        "ablation": partial(ablate, encoder=asked.encoder),
         "costs": cost,
         "tibkat": tibkat,
         "report": report,
