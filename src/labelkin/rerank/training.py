@@ -217,10 +217,8 @@ class RerankTrainer:
         parts = []
         for start in range(0, len(documents), _BATCH):
             batch = documents[start : start + _BATCH]
-            queries = self._queries(batch, None)
-            parts.append(
-                self._labelled(queries, knowledge, gold[start : start + len(batch)].tocsr())
-            )
+            evidence = Evidence(self._queries(batch, None), knowledge)
+            parts.append(self._labelled(evidence, gold[start : start + len(batch)].tocsr()))
             self.report("Scoring given documents", start + len(batch), len(documents))
         return LabelledCandidates.joined(parts)
 
@@ -324,12 +322,12 @@ class RerankTrainer:
             documents = [stored[int(row)] for row in batch.rows]
             queries = self._queries(documents, near)
             queries.given("mentions", batch.mentions)
-            queries.given(("evidence", "term counts"), batch.counts)
             if encoder := self.settings.encoder:
                 search = self.vector_search()
                 by_vectors = remaining(search.search_rows(batch.rows, k), is_held_out)
                 queries.give_vectors(encoder, search.stored_vectors(batch.rows), by_vectors)
-            part = self._labelled(queries, knowledge, batch.labels, has_seen=not is_first)
+            evidence = Evidence(queries, knowledge, has_seen=not is_first, counts=batch.counts)
+            part = self._labelled(evidence, batch.labels)
             parts.append(part if is_first else part.thinned(self.settings.seed))
             self.report("Scoring held-out documents", int(places[-1]) + 1, len(texts))
         return LabelledCandidates.joined(parts)
@@ -351,15 +349,8 @@ class RerankTrainer:
             queries.pin(self._autoencoder)
         return queries
 
-    def _labelled(
-        self,
-        queries: Queries,
-        knowledge: Knowledge,
-        gold: csr_matrix[Any],
-        *,
-        has_seen: bool = False,
-    ) -> LabelledCandidates:
-        candidates = find_candidates(Evidence(queries, knowledge, has_seen=has_seen))
+    def _labelled(self, evidence: Evidence, gold: csr_matrix[Any]) -> LabelledCandidates:
+        candidates = find_candidates(evidence)
         sizes = np.diff(gold.indptr).astype(np.int64)
         right = candidates.pairs.entries(gold[:, : self._width].tocsr()) > 0
         return LabelledCandidates(candidates.pairs, candidates.features, right, sizes)
