@@ -24,7 +24,7 @@ from labelkin.rerank.features import Evidence, Features
 from labelkin.rerank.pairs import Floats, Integers, Pairs, best_keys, matrix_keys
 from labelkin.rerank.signal import Arrays, Signal, Values
 from labelkin.rerank.term_columns import TermColumns, wording_of
-from labelkin.rerank.training import TrainingContext
+from labelkin.rerank.training_data import TrainingContext
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_matrix, csr_matrix

@@ -20,7 +20,7 @@ from labelkin.rerank.features import Evidence, Features
 from labelkin.rerank.pairs import Floats, Integers, Pairs, best_keys
 from labelkin.rerank.signal import Arrays, Signal, Values
 from labelkin.rerank.signals.votes import NOT_CARRIED, Votes, count_votes
-from labelkin.rerank.training import TrainingContext
+from labelkin.rerank.training_data import TrainingContext
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
