@@ -83,7 +83,7 @@ class TrainingData:
     @property
     def headings(self) -> Headings:
         """The facts about headings."""
-        language = self.snapshot.only_language() or "en"
+        language = self.snapshot.usual_language()
         return self._memo.get(
             "headings",
             lambda: describe_headings(self.snapshot.vocabulary, self.terms.columns, language),

@@ -246,7 +246,7 @@ def fit_ridge(chunks: Iterable[tuple[Vectors, csr_matrix[Any]]], columns: Intege
 
 def encode_names(context: TrainingContext) -> NameVectors:
     """The vectors of the preferred names of all headings that are not deprecated."""
-    search, language = context.vector_search(), context.snapshot.only_language() or "en"
+    search, language = context.vector_search(), context.snapshot.usual_language()
     documents, columns = [], []
     for column, concept in enumerate(context.snapshot.vocabulary):
         written_in = concept.name_language(language)
