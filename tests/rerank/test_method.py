@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import gc
 import json
 import shutil
 import subprocess
 import sys
+import weakref
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +17,8 @@ from labelkin.evaluate import evaluate, parse_measure
 from labelkin.exceptions import ModelMismatchError
 from labelkin.rerank.method import Rerank, _candidates
 from labelkin.rerank.model import RerankModel
-from labelkin.scoring.settings import Settings
+from labelkin.rerank.signals import votes
+from labelkin.scoring.settings import RERANK_DEPTH, Settings
 from labelkin.store.config import update_config
 
 from .rerank_data import QUICK, made
@@ -53,6 +56,27 @@ def test_batches_give_the_same_as_one_by_one(indexer, fresh, monkeypatch):
         [one.concept.id for one in indexer.suggest([document], settings=RERANK)[0]]
         for document in documents
     ]
+
+
+def test_only_candidates_are_kept_with_the_queries(indexer, fresh, monkeypatch):
+    monkeypatch.setattr("labelkin.rerank.method._BATCH", 20)
+    counted = []
+    usual = votes.count_votes
+
+    def count_votes(*arguments):
+        found = usual(*arguments)
+        counted.append(weakref.ref(found))
+        return found
+
+    monkeypatch.setattr(votes, "count_votes", count_votes)
+    settings = Settings(method="rerank")
+    queries = indexer.queries(fresh, RERANK_DEPTH)
+    Rerank().rank(queries, settings)
+    gc.collect()
+    assert [one() for one in counted] == [None] * 3
+    # Candidates are there for explanations.
+    Rerank().rank(queries, settings)
+    assert len(counted) == 3
 
 
 def test_nothing_to_go_by(indexer):

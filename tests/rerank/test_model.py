@@ -26,6 +26,7 @@ from labelkin.rerank.model import (
     RerankInfo,
     RerankModel,
     RerankParts,
+    check_files,
     reranker_info,
     save_reranker,
 )
@@ -282,8 +283,12 @@ def test_a_newer_format(folder):
 
 
 def test_trees_over_other_features(folder):
+    check_files(folder)
     changed(folder, groups=["frequency"])
     assert "another version" in refused(folder, ModelMismatchError)
+    # `labelkin info` says so too, without loading the trees.
+    with pytest.raises(ModelMismatchError, match="another version of labelkin"):
+        check_files(folder)
 
 
 def test_a_signal_that_is_not_installed(folder):

@@ -18,7 +18,8 @@ from labelkin.rerank.model import RerankModel
 from labelkin.rerank.pairs import Pairs
 from labelkin.rerank.signal import Arrays, Signal, Values
 from labelkin.rerank.signals import SIGNALS, feature_names, ordered
-from labelkin.rerank.training import RerankTrainer, TrainingContext
+from labelkin.rerank.training import RerankTrainer
+from labelkin.rerank.training_data import TrainingContext
 from labelkin.scoring.settings import Settings
 
 from .rerank_data import QUICK, fresh_documents, made

@@ -56,16 +56,21 @@ def _lsa(name: str, collection: Collection) -> Encoder:
     return LsaEncoder(name, collection)
 
 
-def _wordllama(name: str, collection: Collection) -> Encoder:
+def _wordllama(name: str, reader: Reader) -> Encoder:
     from labelkin.represent.wordllama import WordLlamaEncoder
 
-    return WordLlamaEncoder(name, collection.config.dense)
+    return WordLlamaEncoder(name, reader.config.dense)
 
 
-ENCODERS: Mapping[str, Callable[[str, Collection], Encoder]] = {
-    "lsa": _lsa,
-    "wordllama": _wordllama,
-}
+def _transformer(name: str, reader: Reader) -> Encoder:
+    from labelkin.represent.transformer import TransformerEncoder
+
+    return TransformerEncoder(name, reader.config.dense)
+
+
+# Trained elsewhere; every other name with a slash is a sentence-transformers model.
+_READY: Mapping[str, Callable[[str, Reader], Encoder]] = {"wordllama": _wordllama}
+ENCODERS: Mapping[str, Callable[[str, Collection], Encoder]] = {"lsa": _lsa, **_READY}
 
 
 def is_encoder(name: str) -> bool:
@@ -85,11 +90,7 @@ def check_encoder_name(name: str) -> None:
 
 def open_encoder(name: str, collection: Collection) -> Encoder:
     """The encoder that `name` means: a known one, else a sentence-transformers model."""
-    if name in ENCODERS:
-        return ENCODERS[name](name, collection)
-    from labelkin.represent.transformer import TransformerEncoder
-
-    return TransformerEncoder(name, collection.config.dense)
+    return ENCODERS.get(name, _transformer)(name, collection)
 
 
 def encoder_version(name: str, reader: Reader) -> str:
@@ -101,13 +102,7 @@ def encoder_version(name: str, reader: Reader) -> str:
         from labelkin.represent.lsa import fitted_version
 
         return fitted_version(reader)
-    if name == "wordllama":
-        from labelkin.represent.wordllama import WordLlamaEncoder
-
-        return WordLlamaEncoder(name, reader.config.dense).version
-    from labelkin.represent.transformer import TransformerEncoder
-
-    return TransformerEncoder(name, reader.config.dense).version
+    return _READY.get(name, _transformer)(name, reader).version
 
 
 def normalised(vectors: Vectors) -> Vectors:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from labelkin.exceptions import ConfigError, ModelMismatchError
+from labelkin.memo import Memo
 from labelkin.neighbours.neighbours import NO_NEIGHBOUR, Neighbours
 from labelkin.rerank.headings import Headings
 from labelkin.rerank.matrices import indicator
@@ -57,15 +58,27 @@ class Knowledge:
 class Evidence:
     """What is known about a batch of documents, independent of the candidates.
 
-    Each value is computed when a signal first needs it, and shared. With
-    `has_seen`, the models that were trained before the reranker have seen the
-    documents: the features of their signals are unknown.
+    Each value is computed when a signal first needs it, shared, and dropped
+    with the evidence: values of documents × headings are too large to keep with
+    the queries. With `has_seen`, the models that were trained before the reranker
+    have seen the documents: the features of their signals are unknown. `counts`
+    are the term counts, if they have been computed before.
     """
 
-    def __init__(self, queries: Queries, knowledge: Knowledge, *, has_seen: bool = False) -> None:
+    def __init__(
+        self,
+        queries: Queries,
+        knowledge: Knowledge,
+        *,
+        has_seen: bool = False,
+        counts: csr_matrix[Any] | None = None,
+    ) -> None:
         self.queries = queries
         self.knowledge = knowledge
         self._has_seen = has_seen
+        self._values = Memo()
+        if counts is not None:
+            self._values.put("term counts", counts)
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -117,7 +130,7 @@ class Evidence:
 
     def once(self, key: Hashable, make: Callable[[], Value]) -> Value:
         """A value computed for this batch, the same at every later call."""
-        return self.queries.once(("evidence", key), make)
+        return self._values.get(key, make)
 
 
 class Features:

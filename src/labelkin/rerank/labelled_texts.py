@@ -61,60 +61,31 @@ def read_labelled_texts(
     progress: Progress | None = None,
 ) -> tuple[LabelledTexts, Terms]:
     """The texts of `rows`, whose labels are given, and the terms that they are counted by."""
-    from scipy.sparse import vstack
-
-    total = 2 * len(rows)
-    kind = STEMS()
-
-    def report(done: int) -> None:
-        if progress is not None:
-            progress("Reading texts", done, total)
-
-    def stems() -> Iterator[list[str]]:
-        done = 0
-        for batch in _pages(snapshot, rows):
-            yield from cache.terms([kind], batch, store=True)["stems"]
-            done += len(batch)
-            report(done)
-
-    columns, words = TermColumns.counted(stems(), len(rows))
+    pages = _Pages(snapshot, rows, 3, "Reading texts", progress)
+    terms, counts = _counted(pages, lambda batch: cache.terms([STEMS()], batch)["stems"])
     search = MentionSearch.of(snapshot)
-    counts, mentions, done = [], [], len(rows)
-    for batch in _pages(snapshot, rows):
-        counts.append(columns.counts(cache.terms([kind], batch, store=False)["stems"]))
-        mentions.append(search.matches(batch).mentions())
-        done += len(batch)
-        report(done)
-    texts = LabelledTexts(rows, labels, vstack(counts, format="csr"), Mentions.joined(mentions))
-    return texts, Terms(columns, words)
+    mentions = Mentions.joined([search.matches(batch).mentions() for batch in pages])
+    return LabelledTexts(rows, labels, counts, mentions), terms
 
 
 def count_wording(
     snapshot: Snapshot, rows: Integers, progress: Progress | None = None
 ) -> tuple[Terms, csr_matrix[Any]]:
     """All words of the texts of `rows`, and how often each text has them."""
+    pages = _Pages(snapshot, rows, 2, "Counting words", progress)
+    return _counted(pages, wording_of, at_least=3, pairs_at_least=5)
+
+
+def _counted(
+    pages: _Pages, words_of: Callable[[list[Document]], list[list[str]]], **least: int
+) -> tuple[Terms, csr_matrix[Any]]:
+    """The terms that are frequent enough, and how often each text has them: two passes."""
     from scipy.sparse import vstack
 
-    total = 2 * len(rows)
-
-    def report(done: int) -> None:
-        if progress is not None:
-            progress("Counting words", done, total)
-
-    def words() -> Iterator[list[str]]:
-        done = 0
-        for batch in _pages(snapshot, rows):
-            yield from wording_of(batch)
-            done += len(batch)
-            report(done)
-
-    columns, listed = TermColumns.counted(words(), len(rows), at_least=3, pairs_at_least=5)
-    counts, done = [], len(rows)
-    for batch in _pages(snapshot, rows):
-        counts.append(columns.counts(wording_of(batch)))
-        done += len(batch)
-        report(done)
-    return Terms(columns, listed), vstack(counts, format="csr")
+    all_words = (words for batch in pages for words in words_of(batch))
+    columns, terms = TermColumns.counted(all_words, len(pages.rows), **least)
+    counts = vstack([columns.counts(words_of(batch)) for batch in pages], format="csr")
+    return Terms(columns, terms), counts
 
 
 def label_matrix(
@@ -132,9 +103,23 @@ def label_matrix(
     return matrix
 
 
-def _pages(snapshot: Snapshot, rows: Integers) -> Iterator[list[Document]]:
-    gone = Document("", "", language="en")
-    for start in range(0, len(rows), _BATCH):
-        page = rows[start : start + _BATCH].tolist()
-        texts = snapshot.texts_of(page)
-        yield snapshot.prepared([texts.get(row, gone) for row in page])
+@dataclass
+class _Pages:
+    """The texts of `rows`, some at a time, in several passes that report their progress."""
+
+    snapshot: Snapshot
+    rows: Integers
+    passes: int
+    stage: str
+    progress: Progress | None
+    done: int = 0
+
+    def __iter__(self) -> Iterator[list[Document]]:
+        gone = Document("", "", language="en")
+        for start in range(0, len(self.rows), _BATCH):
+            page = self.rows[start : start + _BATCH].tolist()
+            texts = self.snapshot.texts_of(page)
+            yield self.snapshot.prepared([texts.get(row, gone) for row in page])
+            self.done += len(page)
+            if self.progress is not None:
+                self.progress(self.stage, self.done, self.passes * len(self.rows))

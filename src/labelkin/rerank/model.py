@@ -43,7 +43,7 @@ from labelkin.rerank.calibration import Calibration
 from labelkin.rerank.features import Knowledge, check_groups
 from labelkin.rerank.headings import Headings
 from labelkin.rerank.matrices import from_arrays, to_arrays
-from labelkin.rerank.ranker import Ranker
+from labelkin.rerank.ranker import Ranker, saved_names
 from labelkin.rerank.signals import SIGNALS, feature_names
 from labelkin.rerank.statistics import LabelStatistics
 from labelkin.rerank.term_columns import TermColumns
@@ -180,16 +180,11 @@ class RerankModel:
         self.ranker = Ranker(self._text("ranker"))
         self._widened = Memo(2)
         self._used_with: set[str] = set()
-        other_version = ModelMismatchError(
-            f"{self.folder}: made by another version of labelkin, with other features; "
-            "train the reranker again"
-        )
-        if self.ranker.names != feature_names(self.info.groups):
-            raise other_version
+        _check_features(folder, self.info, self.ranker.names)
         try:
             self.knowledge = self._read_knowledge()
         except KeyError as error:
-            raise other_version from error
+            raise _other_version(folder) from error
 
     @classmethod
     def load(cls, folder: Path) -> RerankModel:
@@ -241,9 +236,11 @@ class RerankModel:
 def check_files(folder: Path) -> None:
     """Raise ModelDamagedError if a file is missing or, as far as it shows at once, truncated.
 
-    Reads hardly anything; `verify_reranker` reads everything.
+    Raises ModelMismatchError if another version has made the trees, with other features. Reads
+    hardly anything; `verify_reranker` reads everything.
     """
-    for name, file in _described(folder)[1].items():
+    info, files = _described(folder)
+    for name, file in files.items():
         path = folder / file
         try:
             if path.suffix == ".npz":
@@ -255,6 +252,21 @@ def check_files(folder: Path) -> None:
         except (OSError, zipfile.BadZipFile) as error:
             reason = getattr(error, "strerror", None) or error
             raise ModelDamagedError(f"{path}: {reason}", "train the reranker again") from error
+    if names := saved_names(folder / files["ranker"]):
+        _check_features(folder, info, names)
+
+
+def _check_features(folder: Path, info: RerankInfo, names: list[str]) -> None:
+    """Raise ModelMismatchError unless trees have the features that the signals now have."""
+    if names != feature_names(info.groups):
+        raise _other_version(folder)
+
+
+def _other_version(folder: Path) -> ModelMismatchError:
+    return ModelMismatchError(
+        f"{folder}: made by another version of labelkin, with other features; "
+        "train the reranker again"
+    )
 
 
 def verify_reranker(folder: Path) -> None:

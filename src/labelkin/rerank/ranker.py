@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,9 @@ _PARAMETERS: dict[str, Any] = {
     "verbose": -1,
 }
 _WORTH_THREADS = 2000
+# LightGBM writes the names of the features into one of the first lines.
+_NAMES = "feature_names="
+_HEAD_LINES = 20
 
 
 class Ranker:
@@ -50,6 +55,15 @@ class Ranker:
             features, pred_contrib=True, num_threads=_threads(features)
         )
         return contributions
+
+
+def saved_names(path: Path) -> list[str]:
+    """The names of the features of saved trees, from the head of the file; empty if it has none."""
+    with path.open(encoding="utf-8", errors="replace") as file:
+        for line in islice(file, _HEAD_LINES):
+            if line.startswith(_NAMES):
+                return line.removeprefix(_NAMES).split()
+    return []
 
 
 def _threads(features: Floats) -> int:

@@ -19,7 +19,7 @@ from labelkin.rerank.pairs import Integers, Pairs
 
 if TYPE_CHECKING:
     from labelkin.rerank.features import Evidence, Features
-    from labelkin.rerank.training import TrainingContext
+    from labelkin.rerank.training_data import TrainingContext
     from labelkin.store.config import Section
 
 Values = npt.NDArray[np.floating[Any]]

@@ -130,6 +130,8 @@ def choose_held_out(
 ) -> HeldOut:
     """Hold out `documents` of those that have labels, at most one in seven by each fold.
 
+    If one fold has too few, there are further ones of the same size, up to three
+    in all, and so a few documents more: each fold costs a training of its own.
     Statistics are counted over all documents with labels, or over a sample of
     `statistics_documents`. `given` is the number of documents to train on that
     are not in the collection. `within` is the rule of a model whose scores are

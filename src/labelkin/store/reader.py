@@ -206,6 +206,10 @@ class Reader(ABC):
         )
         return str(first) if first is not None and first == last else None
 
+    def usual_language(self) -> str:
+        """The language that most documents have, English if none has one."""
+        return next((language for language in self.languages() if language), "en")
+
     def languages(self) -> dict[str | None, int]:
         """How many documents each language has, the most frequent first."""
         return dict(

@@ -66,6 +66,13 @@ def test_too_few_rounds_are_no_matter_for_users():
     assert len(fit_linear(weighted, labels, near, cost=50.0, seed=0, processes=1).columns) == 3
 
 
+def test_texts_without_terms_have_no_classifiers():
+    weighted, labels, near = separable()
+    scorer = fit_linear(weighted[:, :0], labels, near, cost=1.0, seed=0, processes=1)
+    assert len(scorer.columns) == 0
+    assert scorer.margins(weighted[:3, :0], WIDTH).nnz == 0
+
+
 def test_some_documents_at_a_time_give_the_same(monkeypatch):
     scorer, (weighted, _, _) = fitted(), separable(seed=1)
     whole = scorer.margins(weighted, WIDTH).toarray()

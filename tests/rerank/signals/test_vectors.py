@@ -21,7 +21,8 @@ from labelkin.rerank.signals.vectors import (
     encode_names,
     fit_ridge,
 )
-from labelkin.rerank.training import RerankTrainer, TrainingContext
+from labelkin.rerank.training import RerankTrainer
+from labelkin.rerank.training_data import TrainingContext
 from labelkin.scoring.queries import Queries
 from labelkin.scoring.settings import RERANK_DEPTH
 from labelkin.store.held_out import HeldOut
@@ -169,8 +170,7 @@ def test_similarity_to_names() -> None:
 
 def context_of(indexer: Indexer) -> TrainingContext:
     trainer = trainer_of(indexer)
-    places = np.arange(len(trainer._texts()))
-    return TrainingContext(trainer, trainer._texts(), places)
+    return trainer.context(np.arange(len(trainer.data.rows)))
 
 
 def test_names_that_are_encoded(collection: Indexer) -> None:

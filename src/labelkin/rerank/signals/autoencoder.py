@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from labelkin.rerank.features import Evidence, Features
 from labelkin.rerank.pairs import Pairs
 from labelkin.rerank.signal import Signal, Values
-from labelkin.rerank.training import TrainingContext
+from labelkin.rerank.training_data import TrainingContext
 from labelkin.scoring.label_ae import Decoder, decoded
 from labelkin.scoring.settings import ScorerSettings
 

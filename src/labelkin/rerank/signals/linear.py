@@ -24,7 +24,7 @@ from labelkin.rerank.features import Evidence, Features
 from labelkin.rerank.pairs import Floats, Integers, Pairs, best_keys, matrix_keys
 from labelkin.rerank.signal import Arrays, Signal, Values
 from labelkin.rerank.term_columns import TermColumns, wording_of
-from labelkin.rerank.training import TrainingContext
+from labelkin.rerank.training_data import TrainingContext
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_matrix, csr_matrix
@@ -239,6 +239,9 @@ def fit_linear(
     by_label = labels.tocsc()
     frequencies = np.diff(by_label.indptr)
     columns = np.flatnonzero(frequencies >= _MIN_DOCUMENTS)
+    if weighted.shape[1] == 0:
+        # Texts of numbers, or in a script without spaces: no term is in two of them.
+        columns = columns[:0]
     tasks = [columns[at : at + _HEADINGS_A_TASK] for at in range(0, len(columns), _HEADINGS_A_TASK)]
     task = _Task(weighted, by_label, near, cost, seed)
     if len(columns) * labels.shape[0] < _WORTH_PROCESSES:

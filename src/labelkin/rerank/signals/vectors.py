@@ -20,7 +20,7 @@ from labelkin.rerank.features import Evidence, Features
 from labelkin.rerank.pairs import Floats, Integers, Pairs, best_keys
 from labelkin.rerank.signal import Arrays, Signal, Values
 from labelkin.rerank.signals.votes import NOT_CARRIED, Votes, count_votes
-from labelkin.rerank.training import TrainingContext
+from labelkin.rerank.training_data import TrainingContext
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -246,7 +246,7 @@ def fit_ridge(chunks: Iterable[tuple[Vectors, csr_matrix[Any]]], columns: Intege
 
 def encode_names(context: TrainingContext) -> NameVectors:
     """The vectors of the preferred names of all headings that are not deprecated."""
-    search, language = context.vector_search(), context.snapshot.only_language() or "en"
+    search, language = context.vector_search(), context.snapshot.usual_language()
     documents, columns = [], []
     for column, concept in enumerate(context.snapshot.vocabulary):
         written_in = concept.name_language(language)

@@ -20,6 +20,9 @@ from labelkin.store.label_sets import LabelSets
 # Candidates are all headings of this many nearest neighbours, and those with the most votes.
 _NEAREST = 8
 _BEST = 100
+# Those of rerankers of version 0.1, which lack the words of names: trees need the candidates that
+# they were trained with, because ranks and sums over candidates are features.
+_BEST_BEFORE = 60
 _KS = (5, 10, 20, 40, 80)
 _COUNTED = 20
 # The rank of a heading that no neighbour carries.
@@ -40,7 +43,8 @@ class VotesSignal(Signal):
         """The headings of the nearest, and those with the most votes."""
         votes = votes_of(evidence)
         nearest = votes.keys[votes.values["first"] < _NEAREST]
-        best = best_keys(votes.keys, votes.strength, evidence.width, _BEST)
+        limit = _BEST if "name words" in evidence.knowledge.groups else _BEST_BEFORE
+        best = best_keys(votes.keys, votes.strength, evidence.width, limit)
         return np.concatenate((nearest, best))
 
     def values(
