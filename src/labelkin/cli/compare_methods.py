@@ -98,7 +98,7 @@ def compared(
     """Evaluate each method with the settings of labelkin.toml."""
     settings = _settings(indexer, names)
     if any(one.k for one in settings):
-        build_with_progress(indexer, representation)
+        build_with_progress(indexer, representation, settings)
     evaluations = indexer.compare(documents, settings, representation=representation)
     print_unknown_labels(indexer, settings)
     return dict(zip(names, evaluations, strict=True))
