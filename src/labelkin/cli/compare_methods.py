@@ -30,7 +30,7 @@ from labelkin.cli.settings import (
 )
 from labelkin.cli.side_by_side import show_side_by_side
 from labelkin.cli.texts import read_labelled
-from labelkin.exceptions import MissingExtraError
+from labelkin.exceptions import MissingExtraError, ModelError
 
 if TYPE_CHECKING:
     from labelkin.corpus import Document
@@ -76,13 +76,20 @@ def compare(
 
 def usable_methods(indexer: Indexer) -> list[str]:
     """The methods that can be used; prints which are skipped."""
+    from labelkin.inspection import model_states
     from labelkin.scoring.methods import METHODS
 
+    states = model_states(indexer.snapshot())
+    problems = {one.name: one.problem for one in states if not one.is_usable}
     names = []
     for name in indexer.usable_methods():
+        method = METHODS[name]
+        models = [kind.folder_name for kind in method.required_models()]
         try:
-            METHODS[name].check_installed()
-        except MissingExtraError as error:
+            method.check_installed()
+            if damaged := [problems[model] for model in models if model in problems]:
+                raise ModelError(damaged[0])
+        except (MissingExtraError, ModelError) as error:
             print_message(f"Skipping {name}: {error}")
         else:
             names.append(name)
