@@ -76,11 +76,10 @@ def compare(
 
 def usable_methods(indexer: Indexer) -> list[str]:
     """The methods that can be used; prints which are skipped."""
-    from labelkin.inspection import model_states
     from labelkin.scoring.methods import METHODS
 
-    states = model_states(indexer.snapshot())
-    problems = {one.name: one.problem for one in states if not one.is_usable}
+    states = indexer.info().model_states
+    problems = {one["name"]: one["problem"] for one in states if not one["is_usable"]}
     names = []
     for name in indexer.usable_methods():
         method = METHODS[name]
