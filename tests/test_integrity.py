@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from labelkin import Indexer, Settings
+from labelkin import Document, Indexer, Settings
 from labelkin.exceptions import LabelkinError, ModelDamagedError
+from labelkin.integrity import check_collection
 from labelkin.store import background
 
 from .runtime_data import fresh_documents, make_trained, signature
@@ -281,6 +282,25 @@ def test_a_reader_that_may_not_write_repairs_nothing(
     damage(path, "zeros")
     assert answers(folder, ["knn"], read_only=True)["knn"] == expected["knn"]
     assert not any(path.read_bytes())
+
+
+def test_a_read_only_file_system_is_no_damage(tmp_path: Path, mounted) -> None:
+    """The terms in the cache have had a write-ahead log, for which SQLite would make a file."""
+    with mounted(tmp_path / "small", "size=16m") as mount:
+        folder = tmp_path / "small" / "c"
+        with Indexer.create(folder, language="en") as indexer:
+            indexer.add([Document("d1", "Rye bread", labels=("Rye",)), Document("d2", "Rye")])
+            indexer.suggest([Document("", "On rye")])
+        mount("remount", "ro")
+        report = check_collection(folder)
+        assert "cache/terms.sqlite" in {one.part for one in report.findings}
+        assert report.problems == []
+        mount("remount", "rw")
+        path = folder / "cache" / "terms.sqlite"
+        path.write_bytes(path.read_bytes()[:100].ljust(path.stat().st_size, b"x"))
+        mount("remount", "ro")
+        (damaged,) = check_collection(folder).problems
+        assert damaged.part == "cache/terms.sqlite"
 
 
 def test_merged_segments_do_not_hide_damage(copied: tuple[Path, dict], monkeypatch) -> None:

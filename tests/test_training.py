@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,7 +14,12 @@ from labelkin import (
     Vocabulary,
 )
 from labelkin.demo import demo_concepts, demo_documents
+from labelkin.exceptions import CollectionBusyError
+from labelkin.store.models import training_lock
 from labelkin.training import TrainingPlan
+
+if TYPE_CHECKING:
+    from labelkin.autoencoder.training import TrainingProgress
 
 PLAN = TrainingPlan(
     documents=43_178,
@@ -94,3 +100,47 @@ def test_changes_during_a_training_do_not_reach_it(tmp_path: Path) -> None:
             for name in ("calm", "busy")
         ]
         assert names[0] == names[1]
+
+
+class Rival(TrainingObserver):
+    """Tries to train the reranker in the middle of another training, while epochs are reported."""
+
+    def __init__(self, path: Path, settings: RerankTrainingSettings) -> None:
+        self._path = path
+        self._settings = settings
+        self.problems: list[str] = []
+
+    def epoch(self, progress: TrainingProgress) -> None:
+        with Indexer.open(self._path) as other:
+            try:
+                other.train(label_ae=False, rerank=self._settings)
+            except CollectionBusyError as error:
+                self.problems.append(str(error))
+
+
+def test_one_training_at_a_time(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="needs the extra `train`")
+    pytest.importorskip("lightgbm", reason="needs the extra `rerank`")
+    with Indexer.create(tmp_path / "c", Vocabulary(demo_concepts(0)), language="en") as made:
+        made.add(demo_documents(240, 0))
+    label_ae = TrainingSettings(preset="16/12/8", epochs=2, batch_size=32, device="cpu")
+    rerank = RerankTrainingSettings(documents=30, rounds=5, linear=False, threads=1)
+    rival = Rival(tmp_path / "c", rerank)
+    with Indexer.open(tmp_path / "c") as indexer:
+        report = indexer.train(label_ae=label_ae, rerank=rerank, observer=rival)
+    assert report.rerank is not None
+    assert rival.problems
+    assert {*rival.problems} == {
+        f"{tmp_path / 'c' / 'models' / 'rerank'}: another process is training"
+    }
+    # Neither is the autoencoder trained for nothing.
+    started: list[str] = []
+    with (
+        training_lock(tmp_path / "c" / "models" / "rerank"),
+        Indexer.open(tmp_path / "c") as indexer,
+        pytest.raises(CollectionBusyError),
+    ):
+        observer = TrainingObserver()
+        observer.epoch = lambda _: started.append("epoch")  # type: ignore[method-assign]
+        indexer.train(label_ae=label_ae, rerank=rerank, observer=observer)
+    assert not started

@@ -388,7 +388,7 @@ class Indexer(Closing):
             queries.neighbours(k)
         return queries
 
-    def _check_representation(
+    def check_representation(
         self, settings: Sequence[Settings], representation: str | None
     ) -> None:
         """Refuse a representation that a method cannot use before an index is built for it."""
@@ -467,7 +467,7 @@ class Indexer(Closing):
         explain: bool = False,
     ) -> list[Answer]:
         """As `answer` for several settings, over the same neighbours of one state."""
-        self._check_representation(settings, representation)
+        self.check_representation(settings, representation)
         listed = _listed(documents)
         k = max((one.k for one in settings), default=0)
 
@@ -500,7 +500,7 @@ class Indexer(Closing):
         Headings that the method does not rank at all are left out.
         """
         chosen = settings or Settings.from_config(self.config)
-        self._check_representation([chosen], representation)
+        self.check_representation([chosen], representation)
         asked = [headings] if isinstance(headings, str) else headings
 
         def work() -> list[Suggestion]:
@@ -529,7 +529,7 @@ class Indexer(Closing):
     ) -> Ranking:
         """As `suggest`, for many documents: columns and scores only, without the evidence."""
         chosen = settings or Settings.from_config(self.config)
-        self._check_representation([chosen], representation)
+        self.check_representation([chosen], representation)
 
         def work() -> Ranking:
             queries = self.queries(documents, chosen.k, representation=representation)
@@ -702,7 +702,7 @@ class Indexer(Closing):
         from labelkin.evaluate.gold import gold_evaluation
 
         k = max((one.k for one in settings), default=0)
-        self._check_representation(settings, representation)
+        self.check_representation(settings, representation)
 
         def work() -> list[Evaluation]:
             queries = self.queries(documents, k, representation=representation, without_copies=True)
@@ -751,7 +751,7 @@ class Indexer(Closing):
         info = reranker_info(self.runtime.models.folder / RERANK_NAME)
         if not documents:
             return trained_reliability(info, settings.rerank)
-        self._check_representation([settings], None)
+        self.check_representation([settings], None)
 
         def work() -> Reliability:
             queries = self.queries(documents, settings.k, without_copies=True)
@@ -795,7 +795,7 @@ class Indexer(Closing):
         from labelkin.evaluate.tuning import tune
 
         settings = Settings.from_config(self.config, method)
-        self._check_representation([settings], representation)
+        self.check_representation([settings], representation)
 
         def work() -> list[Trial]:
             queries = self._unsearched(

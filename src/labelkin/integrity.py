@@ -8,6 +8,7 @@ against the change log.
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import zipfile
@@ -385,7 +386,19 @@ def _check_zip(path: Path) -> None:
 
 
 def _check_cache(path: Path) -> None:
-    address = f"file:{quote(str(path.absolute()))}?mode=ro"
+    try:
+        _check_sqlite(path, "mode=ro")
+    except sqlite3.OperationalError:
+        # On a read-only file system, SQLite cannot open a file that has had a write-ahead log.
+        if os.access(path.parent, os.W_OK):
+            raise
+        log = path.with_name(f"{path.name}-wal")
+        if not log.exists() or not log.stat().st_size:
+            _check_sqlite(path, "mode=ro&immutable=1")
+
+
+def _check_sqlite(path: Path, parameters: str) -> None:
+    address = f"file:{quote(str(path.absolute()))}?{parameters}"
     with closing(sqlite3.connect(address, uri=True)) as connection:
         for (line,) in connection.execute("PRAGMA integrity_check(1)"):
             if line != "ok":

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,15 +19,17 @@ from labelkin.exceptions import (
     CollectionBusyError,
     CollectionReadOnlyError,
     MissingExtraError,
+    ModelError,
     ModelNotFoundError,
     TrainingError,
 )
-from labelkin.represent.encoder import check_encoder_name
+from labelkin.represent.encoder import check_encoder_name, located_encoder
 from labelkin.rerank.settings import RerankTrainingSettings
 from labelkin.runtime import Runtime
 from labelkin.scoring.settings import Settings
 from labelkin.store.config import CONFIG_NAME, Config, update_config
 from labelkin.store.held_out import HeldOut, row_keys
+from labelkin.store.models import training_lock
 from labelkin.store.reader import Reader
 from labelkin.store.snapshot import Views
 
@@ -34,6 +37,8 @@ if TYPE_CHECKING:
     from labelkin.autoencoder.fitting import AutoencoderReport
     from labelkin.autoencoder.training import TrainingProgress
     from labelkin.rerank.fitting import RerankReport
+
+logger = logging.getLogger(__name__)
 
 # Rough rates of an idle machine with two cores; a busy one takes several times as long.
 NEIGHBOURS_A_SECOND = 600
@@ -179,7 +184,7 @@ class Training:
     ) -> None:
         self._runtime = runtime
         self._label_ae = label_ae
-        self._rerank = rerank
+        self._rerank = None if rerank is None else _located(rerank)
         self._given = given
         self._start_from = start_from
         self._resume = resume
@@ -189,6 +194,8 @@ class Training:
 
     def run(self) -> TrainingReport:
         """Train everything; what an interruption leaves is a whole model or a checkpoint."""
+        from labelkin.rerank.model import RERANK_NAME
+
         collection = self._runtime.collection
         check_writable(self._runtime)
         self._skip_missing_extras()
@@ -209,6 +216,7 @@ class Training:
         report = TrainingReport(plan, skipped=self._skipped, method_before=method, method=method)
         if is_first_process():
             self._observer.planned(report)
+            self._warn_of_lost_encoder()
         # The state that is trained on is pinned by its views alone.
         del snapshot
         views = self._views()
@@ -217,16 +225,20 @@ class Training:
             # Documents were added while the index was built: everything starts from that state.
             held_out = self._hold_out(views.snapshot)
         if self._label_ae is not None:
-            report.label_ae = train_label_ae(
-                self._runtime,
-                views,
-                self._label_ae,
-                start_from=self._start_from,
-                held_out=held_out if is_unseen else None,
-                resume=self._resume,
-                representation=self._representation,
-                observer=self._observer,
-            )
+            with ExitStack() as locks:
+                if self._rerank is not None and is_first_process():
+                    # Another training of the reranker would be in the way after all this work.
+                    locks.enter_context(training_lock(self._runtime.models.folder / RERANK_NAME))
+                report.label_ae = train_label_ae(
+                    self._runtime,
+                    views,
+                    self._label_ae,
+                    start_from=self._start_from,
+                    held_out=held_out if is_unseen else None,
+                    resume=self._resume,
+                    representation=self._representation,
+                    observer=self._observer,
+                )
             if report.label_ae is not None:
                 self._observer.trained_label_ae(report.label_ae)
         if not is_first_process():
@@ -332,6 +344,26 @@ class Training:
         if self._rerank is not None and self._rerank.encoder and is_first_process():
             self._runtime.indexes.vector_search(views, self._rerank.encoder)
         return views
+
+    def _warn_of_lost_encoder(self) -> None:
+        """Warn if the reranker so far has an encoder, from the command line, that this lacks."""
+        from labelkin.rerank.model import RERANK_NAME, reranker_info
+
+        folder = self._runtime.models.folder / RERANK_NAME
+        if self._rerank is None or self._rerank.encoder:
+            return
+        if self._runtime.collection.config.rerank.encoder:
+            # It was switched off for this training.
+            return
+        with suppress(ModelError):
+            if name := reranker_info(folder).encoder_name:
+                logger.warning(
+                    "%s: the reranker so far has the vectors of %s, this one will not; give "
+                    "--encoder %s, or set `encoder` in [rerank] of labelkin.toml, to keep them",
+                    folder,
+                    name,
+                    name,
+                )
 
     def _has_outdated_reranker(self) -> bool:
         """Whether the reranker uses the scores of an autoencoder that has been replaced."""
@@ -444,6 +476,7 @@ def train_reranker(
 
     check_writable(runtime)
     observer = observer or TrainingObserver()
+    settings = _located(settings)
     search = runtime.indexes.search(views, representation)
     if settings.encoder:
         runtime.indexes.vector_search(views, settings.encoder)
@@ -459,6 +492,11 @@ def train_reranker(
     )
     _draw_reliability(report, runtime.collection.config)
     return report
+
+
+def _located(settings: RerankTrainingSettings) -> RerankTrainingSettings:
+    """The settings with a path to the encoder that does not depend on the working folder."""
+    return replace(settings, encoder=located_encoder(settings.encoder))
 
 
 def _draw_reliability(report: RerankReport, config: Config) -> None:

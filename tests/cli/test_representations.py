@@ -109,3 +109,24 @@ def test_what_is_not_there_is_one_line(run: Run, demo: str) -> None:
     missing = run("build", demo, "--representation", "lemmas")
     assert missing.exit_code == 1
     assert "python -m spacy download xx_none_sm" in missing.stderr
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("suggest", "--title", "wheat"),
+        ("annotate", "d.jsonl", "-o", "out.jsonl"),
+        ("eval", "d.jsonl", "--method", "rerank"),
+        ("compare", "d.jsonl", "--methods", "knn,rerank"),
+        ("tune", "d.jsonl", "--method", "rerank"),
+    ],
+)
+def test_a_representation_that_does_not_fit_is_refused_before_it_is_indexed(
+    run: Run, demo: str, asked: tuple[str, ...]
+) -> None:
+    before = sorted(Path(demo, "indexes").iterdir())
+    verb, *rest = asked
+    refused = run(verb, demo, *rest, "--representation", "lsa")
+    assert refused.exit_code == 1
+    assert "trained with neighbours by stems, not by lsa" in refused.stderr
+    assert sorted(Path(demo, "indexes").iterdir()) == before

@@ -123,6 +123,10 @@ def test_encoder(run: Run, demo: str) -> None:
     assert skipped.exit_code == 0
     assert skipped.stderr.startswith("Skipping the vectors of the reranker: demo/models/rerank: ")
     assert "now lsa" in skipped.stderr
+    compared = run("compare", demo, "held.jsonl", "--measures", "MiF", "--json")
+    assert compared.exit_code == 0, compared.stderr
+    assert "Skipping rerank: demo/models/rerank: trained with vectors of lsa" in compared.stderr
+    assert run("compare", demo, "held.jsonl", "--methods", "knn,rerank").exit_code == 1
 
     without = run("train", demo, "--only", "rerank", "--json")
     assert "vectors" not in json.loads(without.stdout)["rerank"]["groups"]

@@ -124,3 +124,12 @@ def test_threads_get_what_one_thread_gets(model: Path) -> None:
 def test_a_model_that_is_not_there() -> None:
     with pytest.raises(ConfigError, match=r"no sentence-transformers model '/no/such/model'"):
         encoder(Path("/no/such/model")).encode([Document("1", "rye")])
+
+
+def test_a_folder_without_a_model_is_refused_before_its_files_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "notes.txt").write_text("no model")
+    monkeypatch.setattr(Path, "rglob", lambda *_: 1 / 0)
+    with pytest.raises(ConfigError, match=r"\(no modules.json or config.json or .* in the folder"):
+        encoder(tmp_path)

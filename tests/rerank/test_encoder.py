@@ -15,6 +15,7 @@ from labelkin import Document, Indexer
 from labelkin.demo import demo_documents
 from labelkin.exceptions import ConfigError, MissingExtraError, ModelMismatchError
 from labelkin.inspection import model_states
+from labelkin.represent.encoder import located_encoder
 from labelkin.represent.lsa import LsaEncoder
 from labelkin.rerank.features import Evidence, Features, find_candidates
 from labelkin.rerank.model import RerankInfo, RerankModel
@@ -22,6 +23,7 @@ from labelkin.rerank.signals import SIGNALS
 from labelkin.rerank.training import RerankTrainer
 from labelkin.scoring.queries import Queries
 from labelkin.scoring.settings import RERANK_DEPTH, Settings
+from labelkin.store.collection import Collection
 
 from .rerank_data import DOCUMENTS, QUICK, made
 
@@ -175,6 +177,66 @@ def test_a_missing_folder(indexer: Indexer, fresh) -> None:
         r"'/no/such/model' \(no such folder\); put it back, or run `labelkin train ",
     ):
         indexer.suggest(fresh[:2], settings=METHOD)
+
+
+def test_a_relative_path_means_the_same_from_everywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "models" / "own").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    absolute = str(tmp_path / "models" / "own")
+    assert located_encoder("models/own") == absolute
+    assert located_encoder("./models/own/") == absolute
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert located_encoder("~/models/own") == absolute
+    # Names of the hub, of other encoders, and folders that are not there stay as they are.
+    (tmp_path / "lsa").mkdir()
+    for name in ("owner/model", "./nothing/here", "~nobody-here/x", "lsa", "wordllama", ""):
+        assert located_encoder(name) == name
+
+
+def test_the_reranker_records_where_its_encoder_is(
+    original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(original, tmp_path / "c")
+    (tmp_path / "models" / "own").mkdir(parents=True)
+
+    class OwnEncoder(LsaEncoder):
+        def __init__(self, name: str, collection: Collection) -> None:
+            assert Path(name).is_dir()
+            super().__init__(name, collection)
+
+    monkeypatch.setattr(
+        "labelkin.neighbours.indexes.open_encoder",
+        lambda name, collection: OwnEncoder(name, collection),
+    )
+    monkeypatch.chdir(tmp_path)
+    with Indexer.open(tmp_path / "c") as indexer:
+        report = indexer.train_reranker(settings=replace(QUICK, encoder="models/own"))
+    assert report.info.encoder_name == str(tmp_path / "models" / "own")
+    assert report.info.training["settings"]["encoder"] == str(tmp_path / "models" / "own")
+
+
+def test_advice_keeps_the_encoder(indexer: Indexer) -> None:
+    path = indexer.collection.path
+    info = indexer.runtime.models.get(RerankModel).info
+    command = f"labelkin train {path} --only rerank --encoder lsa"
+    assert info.training_command(path) == command
+    assert not replace(info, encoder={}).training_command(path).endswith("lsa")
+    with pytest.raises(ModelMismatchError, match=rf"`{command} --representation wordllama`$"):
+        METHOD.implementation.check_representation(indexer.runtime.models, "wordllama")
+
+
+def test_a_training_that_loses_the_encoder_says_so(
+    indexer: Indexer, caplog: pytest.LogCaptureFixture
+) -> None:
+    indexer.train(label_ae=False, rerank=SETTINGS)
+    assert "this one will not" not in caplog.text
+    indexer.train(label_ae=False, rerank=QUICK)
+    assert "has the vectors of lsa, this one will not; give --encoder lsa, or set" in caplog.text
+    caplog.clear()
+    indexer.train(label_ae=False, rerank=QUICK)
+    assert "this one will not" not in caplog.text
 
 
 def test_without_faiss(indexer: Indexer, fresh, monkeypatch: pytest.MonkeyPatch) -> None:

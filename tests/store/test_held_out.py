@@ -125,3 +125,17 @@ def test_too_few_documents_are_refused(tmp_path: Path) -> None:
         with pytest.raises(TrainingError, match="too few"):
             chosen(indexer)
         assert len(chosen(indexer, given=20).unseen) == 14
+
+
+def test_a_setting_that_is_too_small_is_named(indexer: Indexer) -> None:
+    with pytest.raises(TrainingError, match=r"on 5 documents; set `documents` in \[rerank\]"):
+        chosen(indexer, documents=5)
+    assert chosen(indexer, documents=5, given=20).count == 5
+
+
+def test_too_few_that_the_autoencoder_has_not_seen_are_no_lack_of_documents(
+    indexer: Indexer,
+) -> None:
+    bound = sorted(document_key(document.id, 0) for document in indexer.documents())[6]
+    with pytest.raises(TrainingError, match=r"trained without 7 documents only.*trains both"):
+        chosen(indexer, within=HeldOutRule(0, bound))

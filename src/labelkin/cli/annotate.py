@@ -100,7 +100,7 @@ def annotate(
         language = heading_language(indexer, asked.language)
         foreign = ForeignTexts(indexer)
         if settings.k:
-            build_with_progress(indexer, asked.representation)
+            build_with_progress(indexer, asked.representation, [settings])
         print_unknown_labels(indexer, [settings])
         method = settings.implementation
         search = indexer.search(asked.representation) if settings.k else None

@@ -19,7 +19,10 @@ from labelkin.exceptions import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from labelkin.indexer import Indexer
+    from labelkin.scoring.settings import Settings
 
 # If one of these has labels, the others need not be looked at.
 _FIRST_ROWS = 100
@@ -97,9 +100,17 @@ def check_neighbours(indexer: Indexer) -> None:
 
 
 def build_with_progress(
-    indexer: Indexer, representation: str | None, *, relearn: bool = False
+    indexer: Indexer,
+    representation: str | None,
+    settings: Sequence[Settings] = (),
+    *,
+    relearn: bool = False,
 ) -> int:
-    """Bring the index up to date under a progress bar; warns if there is nothing to find."""
+    """Bring the index up to date under a progress bar; warns if there is nothing to find.
+
+    A representation that the methods of `settings` cannot use is refused before.
+    """
+    indexer.check_representation(settings, representation)
     if reason := nothing_to_find(indexer):
         print_message(f"{reason}, so nothing will be found.")
     with meter("Indexing", indexer.collection.generation().next_row) as bar:

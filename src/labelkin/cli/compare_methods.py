@@ -30,7 +30,7 @@ from labelkin.cli.settings import (
 )
 from labelkin.cli.side_by_side import show_side_by_side
 from labelkin.cli.texts import read_labelled
-from labelkin.exceptions import MissingExtraError
+from labelkin.exceptions import MissingExtraError, ModelError
 
 if TYPE_CHECKING:
     from labelkin.corpus import Document
@@ -78,11 +78,17 @@ def usable_methods(indexer: Indexer) -> list[str]:
     """The methods that can be used; prints which are skipped."""
     from labelkin.scoring.methods import METHODS
 
+    states = indexer.info().model_states
+    problems = {one["name"]: one["problem"] for one in states if not one["is_usable"]}
     names = []
     for name in indexer.usable_methods():
+        method = METHODS[name]
+        models = [kind.folder_name for kind in method.required_models()]
         try:
-            METHODS[name].check_installed()
-        except MissingExtraError as error:
+            method.check_installed()
+            if damaged := [problems[model] for model in models if model in problems]:
+                raise ModelError(damaged[0])
+        except (MissingExtraError, ModelError) as error:
             print_message(f"Skipping {name}: {error}")
         else:
             names.append(name)
@@ -98,7 +104,7 @@ def compared(
     """Evaluate each method with the settings of labelkin.toml."""
     settings = _settings(indexer, names)
     if any(one.k for one in settings):
-        build_with_progress(indexer, representation)
+        build_with_progress(indexer, representation, settings)
     evaluations = indexer.compare(documents, settings, representation=representation)
     print_unknown_labels(indexer, settings)
     return dict(zip(names, evaluations, strict=True))

@@ -92,7 +92,7 @@ def evaluate(
             for one in methods
         ]
         if any(one.k for one in settings):
-            build_with_progress(indexer, representation)
+            build_with_progress(indexer, representation, settings)
         language = heading_language(indexer)
         evaluations = indexer.compare(documents, settings, representation=representation)
         labels = [(concept.id, concept.name(language)) for concept in indexer.vocabulary]

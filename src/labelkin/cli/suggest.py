@@ -76,7 +76,7 @@ def suggest(
         language = heading_language(indexer, asked.language)
         foreign = ForeignTexts(indexer)
         if settings.k:
-            build_with_progress(indexer, asked.representation)
+            build_with_progress(indexer, asked.representation, [settings])
         answered = _suggested(indexer, foreign.watched(documents), settings, asked, explain=explain)
         if json:
             print_json([_as_json(*pair, language) for pair in answered])

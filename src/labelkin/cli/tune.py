@@ -75,7 +75,7 @@ def tune(
                 "good; check the labels with `labelkin vocab search`"
             )
         if settings.k:
-            build_with_progress(indexer, representation)
+            build_with_progress(indexer, representation, [settings])
         print_known_documents(indexer, documents, [settings])
         with meter("Sweeping", 0) as bar:
             trials = indexer.tune(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -86,6 +88,16 @@ def check_encoder_name(name: str) -> None:
             f"no encoder {name!r}; known: {known}, and sentence-transformers models by a name or "
             "path with a slash"
         )
+
+
+def located_encoder(name: str) -> str:
+    """The name, or the absolute path of a model's folder, which is the same from everywhere."""
+    if name in ENCODERS or "/" not in name:
+        return name
+    folder = Path(name)
+    with suppress(RuntimeError):  # The home folder of nobody.
+        folder = folder.expanduser()
+    return str(folder.absolute()) if folder.is_dir() else name
 
 
 def open_encoder(name: str, collection: Collection) -> Encoder:

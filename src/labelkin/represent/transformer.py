@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 _BATCH = 32
+# One of these is in every folder that sentence-transformers can read.
+_DESCRIPTIONS = ("modules.json", "config.json", "adapter_config.json")
 
 
 class TransformerEncoder:
@@ -42,6 +44,9 @@ class TransformerEncoder:
             ) from None
         if _is_path(name) and not Path(name).is_dir():
             raise _no_model(name, "no such folder")
+        if Path(name).is_dir() and not any((Path(name) / one).is_file() for one in _DESCRIPTIONS):
+            # Before all files of a folder that may be a home, or a whole disk, are looked at.
+            raise _no_model(name, f"no {' or '.join(_DESCRIPTIONS)} in the folder")
         self._checksum = folder_checksum(name)
         self.version = (
             f"{name} {self._checksum}, {package}, length {settings.max_length}, "

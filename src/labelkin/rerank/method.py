@@ -64,12 +64,13 @@ class Rerank(Method):
     def check_representation(self, models: Models, representation: str) -> None:
         """The trees were trained with neighbours by one representation."""
         folder = models.folder / RERANK_NAME
-        trained = representation_names(models.get(RerankModel).info.neighbours)
+        info = models.get(RerankModel).info
+        trained = representation_names(info.neighbours)
         if trained and _parts_of(trained) != _parts_of(representation):
             raise ModelMismatchError(
                 f"{folder}: trained with neighbours by {trained}, not by {representation}; use "
-                f"--representation {trained}, or run `labelkin train "
-                f"{models.folder.parent} --only rerank --representation {representation}`"
+                f"--representation {trained}, or run "
+                f"`{info.training_command(models.folder.parent)} --representation {representation}`"
             )
 
     def depth(self, settings: Settings) -> int:  # noqa: ARG002
@@ -218,12 +219,11 @@ def _check_neighbours(queries: Queries, model: RerankModel) -> None:
         )
     if model.is_new(json.dumps(given, sort_keys=True)):
         logger.warning(
-            "%s: trained with other settings of the search by %s (%s); "
-            "`labelkin train %s --only rerank` adapts it",
+            "%s: trained with other settings of the search by %s (%s); `%s` adapts it",
             model.folder,
             now,
             _difference(trained, given),
-            queries.snapshot.path,
+            model.info.training_command(queries.snapshot.path),
         )
 
 

@@ -88,6 +88,11 @@ class RerankInfo:
         """The encoder whose vectors are a signal; empty if there is none."""
         return representation_names(self.encoder)
 
+    def training_command(self, collection: Path) -> str:
+        """The command that trains the reranker again, with the encoder that it has."""
+        encoder = f" --encoder {self.encoder_name}" if self.encoder_name else ""
+        return f"labelkin train {collection} --only rerank{encoder}"
+
     def check_encoder(self, folder: Path, version: Callable[[str], str]) -> None:
         """Raise ModelMismatchError if the encoder is gone or another one than in training.
 

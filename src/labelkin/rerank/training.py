@@ -218,7 +218,7 @@ class RerankTrainer:
         if not any(part.right.any() for part in candidates):
             raise TrainingError(
                 "none of the headings to train on is among the candidates; "
-                "do the documents have texts?"
+                "do the documents have words and headings in common?"
             )
         settings = self.settings
         names = feature_names(self.groups)

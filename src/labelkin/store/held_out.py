@@ -151,11 +151,7 @@ def choose_held_out(
     if within is not None:
         count = min(count, int(np.count_nonzero(keys[rows] <= np.uint64(within.bound))))
     if count < LEAST_DOCUMENTS and given < LEAST_DOCUMENTS:
-        many = counted(len(rows), "document with labels is", "documents with labels are")
-        raise TrainingError(
-            f"{many} too few to train a reranker on; "
-            f"it needs at least {LEAST_DOCUMENTS * LARGEST_SHARE}"
-        )
+        raise TrainingError(_too_few(len(rows), documents, unseen=count))
     bound = int(keys[rows[count - 1]]) if count else 0
     held_out = [np.sort(rows[:count])] if count else []
     if count and documents > size:
@@ -173,6 +169,25 @@ def choose_held_out(
             )
         logger.info("%d documents have the text of a held-out one: held out too", len(fold.copies))
     return HeldOut(generation, rows, folds, HeldOutRule(seed, bound))
+
+
+def _too_few(labelled: int, wanted: int, *, unseen: int) -> str:
+    """Why no reranker can be trained: too few documents, or too few that may be held out."""
+    if wanted < LEAST_DOCUMENTS:
+        return (
+            f"a reranker cannot be trained on {counted(wanted, 'document')}; set `documents` in "
+            f"[rerank] of labelkin.toml to at least {LEAST_DOCUMENTS}"
+        )
+    if labelled < LEAST_DOCUMENTS * LARGEST_SHARE:
+        many = counted(labelled, "document with labels is", "documents with labels are")
+        return (
+            f"{many} too few to train a reranker on; "
+            f"it needs at least {LEAST_DOCUMENTS * LARGEST_SHARE}"
+        )
+    return (
+        f"the label autoencoder was trained without {counted(unseen, 'document')} only, and a "
+        f"reranker needs at least {LEAST_DOCUMENTS}; `labelkin train` without --only trains both"
+    )
 
 
 def _copies(reader: Reader, rows: Integers) -> Integers:

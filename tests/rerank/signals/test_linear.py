@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import io
+import signal
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix  # noqa: TID253
 
-from labelkin.rerank.signals.linear import LinearScorer, fit_linear
+from labelkin.rerank.signals.linear import LinearScorer, _mapped, fit_linear
 
 WIDTH = 9
 
@@ -57,6 +58,20 @@ def test_the_same_with_any_number_of_processes(monkeypatch):
         np.testing.assert_array_equal(one.shifts, other.shifts)
 
 
+def test_processes_leave_an_interrupt_to_the_one_that_started_them():
+    handlers = list(_mapped(lambda _: signal.getsignal(signal.SIGINT), [np.arange(1)] * 4, 2))
+    assert handlers == [signal.SIG_IGN] * 4
+    assert signal.getsignal(signal.SIGINT) != signal.SIG_IGN
+
+
+def test_texts_without_terms_have_no_classifiers():
+    _, labels, near = separable()
+    nothing = csr_matrix((labels.shape[0], 0), dtype=np.float32)
+    scorer = fit_linear(nothing, labels, near, cost=1.0, seed=0, processes=1)
+    assert len(scorer.columns) == 0
+    assert scorer.margins(nothing, WIDTH).nnz == 0
+
+
 def test_too_few_rounds_are_no_matter_for_users():
     random = np.random.default_rng(0)
     weighted = csr_matrix(random.random((300, 80)))
@@ -64,13 +79,6 @@ def test_too_few_rounds_are_no_matter_for_users():
     near = np.full((300, 1), -1)
     # Warnings are errors here.
     assert len(fit_linear(weighted, labels, near, cost=50.0, seed=0, processes=1).columns) == 3
-
-
-def test_texts_without_terms_have_no_classifiers():
-    weighted, labels, near = separable()
-    scorer = fit_linear(weighted[:, :0], labels, near, cost=1.0, seed=0, processes=1)
-    assert len(scorer.columns) == 0
-    assert scorer.margins(weighted[:3, :0], WIDTH).nnz == 0
 
 
 def test_some_documents_at_a_time_give_the_same(monkeypatch):

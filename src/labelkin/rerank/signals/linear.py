@@ -10,6 +10,7 @@ documents have are trained on all. Small weights are dropped.
 from __future__ import annotations
 
 import os
+import signal
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -277,8 +278,15 @@ def _mapped(task: _Task, tasks: list[Integers], processes: int) -> Iterator[list
     # liblinear has one source of random numbers for all threads of a process.
     from joblib import Parallel, delayed
 
-    parallel = Parallel(processes, return_as="generator", mmap_mode="r")
+    parallel = Parallel(
+        processes, return_as="generator", mmap_mode="r", initializer=_ignore_interrupts
+    )
     yield from parallel(delayed(task)(columns) for columns in tasks)
+
+
+def _ignore_interrupts() -> None:
+    """Let the process that trains react to Ctrl+C: it ends those that it has started."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 @dataclass(frozen=True, eq=False)
