@@ -158,6 +158,21 @@ def test_all_signals_take_part(collected: Knowledge) -> None:
     assert {*collected.fitted} == {"linear", "vectors"} & {*collected.groups}
 
 
+def test_headings_without_a_classifier_have_no_margin(
+    collection: Indexer, collected: Knowledge
+) -> None:
+    evidence = evidence_of(collection, collected, fresh_documents(6))
+    width = evidence.width
+    everything = Pairs(np.arange(6 * width, dtype=np.int64), 6, width)
+    features = Features(evidence, everything)
+    values = SIGNALS["linear"].values(evidence, everything, features)
+    has_one = np.isin(everything.columns, collected.fitted["linear"].stems.columns)
+    assert 0 < np.count_nonzero(has_one) < len(has_one)
+    for name in SIGNALS["linear"].features:
+        np.testing.assert_array_equal(np.isnan(values[name]), ~has_one, err_msg=name)
+    assert np.all(np.isfinite(features.first_guess))
+
+
 def test_the_matrix_has_a_column_per_feature(collection: Indexer, collected: Knowledge) -> None:
     evidence = evidence_of(collection, collected, fresh_documents(3))
     candidates = find_candidates(evidence)

@@ -170,7 +170,9 @@ class Features:
 
     def _guess(self) -> Values:
         if self._evidence.fitted("linear") is not None:
-            return 0.7 / (1 + np.exp(-3 * self["margin"])) + 0.3 * self["close4"]
+            # Without a classifier the votes count alone.
+            by_words = np.nan_to_num(1 / (1 + np.exp(-3 * self["margin"])), nan=0.0)
+            return 0.7 * by_words + 0.3 * self["close4"]
         in_title = np.where(self["title"] > 0, np.maximum(self["named_rate"], 0), 0)
         return 0.5 * self["close4"] + 0.5 * in_title
 

@@ -70,4 +70,7 @@ class Signal(ABC):
 
     @abstractmethod
     def values(self, evidence: Evidence, pairs: Pairs, features: Features) -> Mapping[str, Values]:
-        """The value of each feature for each candidate; may look at `features` of other signals."""
+        """The value of each feature for each candidate, NaN for one that is not known.
+
+        It may look at `features` of other signals.
+        """

@@ -104,14 +104,22 @@ class LinearSignal(Signal):
         pairs: Pairs,
         features: Features,  # noqa: ARG002
     ) -> Mapping[str, Values]:
-        """A low margin for headings that are not among the best."""
+        """A low margin for headings that are not among the best, none for those without classifier.
+
+        So the trees do not take a heading that is new for one that does not fit.
+        """
+        scorers: LinearScorers = evidence.fitted("linear")
         values: dict[str, Values] = {}
-        for name, margins in (
-            ("margin", _margins(evidence)),
-            ("wording_margin", _wording_margins(evidence)),
+        for name, scorer, margins in (
+            ("margin", scorers.stems, _margins(evidence)),
+            ("wording_margin", scorers.wording, _wording_margins(evidence)),
         ):
-            values[name] = pairs.entries(margins, _UNRANKED)
-            values[f"{name}_rank"] = pairs.ranks(values[name])
+            has_none = ~np.isin(pairs.columns, scorer.columns)
+            found = pairs.entries(margins, _UNRANKED)
+            found[has_none] = np.nan
+            ranks = pairs.ranks(found)
+            ranks[has_none] = np.nan
+            values |= {name: found, f"{name}_rank": ranks}
         return values
 
 
