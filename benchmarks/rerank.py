@@ -551,7 +551,8 @@ def _ablation(steps: list[dict[str, Any]]) -> list[str]:
         "collection and of every statistic; the threshold is chosen on dev. head, torso and tail "
         "are MiF of headings with 1,000 and more, 100 to 999, and fewer documents; p compares MiF "
         "with the line above, or with all signals where one is left out (paired randomisation "
-        "test).",
+        "test). Since then a heading without a classifier has no margin instead of a low one: dev "
+        "0.5908 → 0.5901, its tail 0.4766 → 0.4786, that of l1000-clean 0.4328 → 0.4370.",
     ]
     for split in SPLITS:
         lines += [
