@@ -17,11 +17,10 @@ Run = Callable[..., Result]
 
 
 @pytest.fixture
-def demo(run: Run) -> str:
+def demo(run: Run, reranked: str) -> str:
     pytest.importorskip("faiss")
-    assert run("demo", "demo", "--documents", 150).exit_code == 0
-    run("corpus", "convert", "demo", "-o", "d.jsonl")
-    return "demo"
+    assert run("corpus", "convert", reranked, "-o", "d.jsonl").exit_code == 0
+    return reranked
 
 
 @pytest.mark.parametrize("representation", ["lsa", "wordllama", "stems,lsa"])
@@ -81,7 +80,7 @@ def test_comparing_analyses_each_text_once(
     assert {row["representation"] for row in json.loads(result.stdout)} == {*names}
     with Indexer.open(demo) as indexer:
         texts = {document.text for document in indexer.documents()}
-    assert [kinds for text, kinds in asked if text in texts] == [("lemmas", "nps")] * 150
+    assert [kinds for text, kinds in asked if text in texts] == [("lemmas", "nps")] * 340
     # Besides them the names of headings, once, and the titles of the texts to search with.
     titles = {document.title for document in read_corpus("d.jsonl").documents()}
     names_of_headings = [text for text, _ in asked if text not in texts | titles]

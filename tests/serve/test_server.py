@@ -105,7 +105,7 @@ def test_a_client_that_sends_for_long_before_it_reads_is_not_cut_off(
     start: Start, small: Path
 ) -> None:
     """Many clients send a whole stream first, for longer than they may leave answers unread."""
-    service = start(small, slow_seconds=0.5)
+    service = start(small, slow_seconds=1.5)
     parts = [
         b"".join(json.dumps({"id": f"{part}", "title": TEXT}).encode() + b"\n" for _ in range(100))
         for part in range(30)
