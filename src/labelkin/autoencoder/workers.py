@@ -85,8 +85,10 @@ class Workers:
         return float(shared)
 
     def close(self) -> None:
-        """Leave the process group."""
+        """Leave the process group, all processes at once."""
         if self.count > 1 and torch.distributed.is_initialized():
+            # One that leaves while others still talk can abort them.
+            torch.distributed.barrier()
             torch.distributed.destroy_process_group()
 
 
