@@ -17,6 +17,7 @@ from labelkin.exceptions import (
     ModelNotFoundError,
     ModelTooNewError,
 )
+from labelkin.represent.term_columns import TermColumns
 from labelkin.rerank import model as module
 from labelkin.rerank.calibration import Bin, Calibration
 from labelkin.rerank.features import Knowledge
@@ -34,7 +35,6 @@ from labelkin.rerank.ranker import Ranker, fit_ranker
 from labelkin.rerank.signals import feature_names
 from labelkin.rerank.signals.linear import LinearScorer, LinearScorers
 from labelkin.rerank.statistics import LabelStatistics
-from labelkin.rerank.term_columns import TermColumns
 
 WIDTH, TERMS = 4, 3
 WORDS = ["ba", "ba fä", "fä"]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix  # noqa: TID253
 
 from labelkin.corpus import Document
+from labelkin.represent.term_columns import TermColumns
 from labelkin.rerank import statistics as module
 from labelkin.rerank.matrices import from_arrays, to_arrays
 from labelkin.rerank.statistics import (
@@ -18,7 +19,6 @@ from labelkin.rerank.statistics import (
     LabelStatistics,
     count_statistics,
 )
-from labelkin.rerank.term_columns import TermColumns
 from labelkin.scoring.mentions import MentionFinder
 from labelkin.scoring.name_table import NameTable
 from labelkin.vocab import Concept

@@ -12,13 +12,13 @@ import numpy as np
 from labelkin.exceptions import ConfigError, ModelMismatchError
 from labelkin.memo import Memo
 from labelkin.neighbours.neighbours import NO_NEIGHBOUR, Neighbours
+from labelkin.represent.term_columns import STEMS, TermColumns
 from labelkin.rerank.headings import Headings
 from labelkin.rerank.matrices import indicator
 from labelkin.rerank.pairs import Floats, Pairs
 from labelkin.rerank.signal import Signal, Values
 from labelkin.rerank.signals import SIGNALS, feature_names, ordered
 from labelkin.rerank.statistics import LabelStatistics
-from labelkin.rerank.term_columns import STEMS, TermColumns
 from labelkin.scoring.mentions import Mentions
 from labelkin.scoring.queries import Queries
 from labelkin.scoring.settings import RERANK_DEPTH

@@ -19,8 +19,8 @@ from labelkin.evaluate.stored import EvaluationSummary
 from labelkin.exceptions import MissingExtraError
 from labelkin.neighbours.indexes import Indexes
 from labelkin.neighbours.search import NeighbourSearch
+from labelkin.represent.counted_texts import Progress
 from labelkin.rerank.labelled_candidates import LabelledCandidates
-from labelkin.rerank.labelled_texts import Progress
 from labelkin.rerank.model import RERANK_NAME, RerankInfo, save_reranker
 from labelkin.rerank.pairs import Floats
 from labelkin.rerank.ranker import check_lightgbm

@@ -11,9 +11,9 @@ import numpy as np
 from labelkin.corpus.document import Document
 from labelkin.memo import Memo
 from labelkin.represent.stems import Stems
+from labelkin.represent.term_columns import TermColumns
 from labelkin.rerank.matrices import resized
 from labelkin.rerank.pairs import Floats, Integers
-from labelkin.rerank.term_columns import TermColumns
 from labelkin.vocab.vocabulary import Vocabulary
 
 if TYPE_CHECKING:

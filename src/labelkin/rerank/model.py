@@ -39,6 +39,7 @@ from labelkin.exceptions import (
 )
 from labelkin.memo import Memo
 from labelkin.neighbours.search import representation_names
+from labelkin.represent.term_columns import TermColumns
 from labelkin.rerank.calibration import Calibration
 from labelkin.rerank.features import Knowledge, check_groups
 from labelkin.rerank.headings import Headings
@@ -46,7 +47,6 @@ from labelkin.rerank.matrices import from_arrays, to_arrays
 from labelkin.rerank.ranker import Ranker, saved_names
 from labelkin.rerank.signals import SIGNALS, feature_names
 from labelkin.rerank.statistics import LabelStatistics
-from labelkin.rerank.term_columns import TermColumns
 from labelkin.store.models import DESCRIPTION
 
 RERANK_NAME = "rerank"

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from labelkin.memo import Memo
+from labelkin.represent.term_columns import TermColumns, unit_rows
 from labelkin.rerank.matrices import indicator, resized
 from labelkin.rerank.pairs import matrix_keys
-from labelkin.rerank.term_columns import TermColumns, unit_rows
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

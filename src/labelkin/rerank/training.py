@@ -24,6 +24,7 @@ from labelkin.evaluate.gold import gold_matrix
 from labelkin.exceptions import ConfigError, TrainingError
 from labelkin.neighbours.neighbours import Neighbours
 from labelkin.neighbours.search import NeighbourSearch
+from labelkin.represent.counted_texts import Progress
 from labelkin.rerank.calibration import (
     Calibration,
     calibrate,
@@ -32,7 +33,7 @@ from labelkin.rerank.calibration import (
 )
 from labelkin.rerank.features import Evidence, Knowledge, find_candidates, remaining
 from labelkin.rerank.labelled_candidates import LabelledCandidates, with_replacements
-from labelkin.rerank.labelled_texts import LabelledTexts, Progress
+from labelkin.rerank.labelled_texts import LabelledTexts
 from labelkin.rerank.model import RerankInfo, RerankParts
 from labelkin.rerank.pairs import Floats, Integers
 from labelkin.rerank.ranker import Ranker, fit_ranker

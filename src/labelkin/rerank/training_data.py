@@ -12,18 +12,12 @@ from labelkin.exceptions import ConfigError
 from labelkin.memo import Memo
 from labelkin.neighbours.neighbours import NO_NEIGHBOUR
 from labelkin.neighbours.search import NeighbourSearch
+from labelkin.represent.counted_texts import Progress, Terms, count_wording
+from labelkin.represent.term_columns import TermColumns
 from labelkin.rerank.headings import Headings, describe_headings
-from labelkin.rerank.labelled_texts import (
-    LabelledTexts,
-    Progress,
-    Terms,
-    count_wording,
-    label_matrix,
-    read_labelled_texts,
-)
+from labelkin.rerank.labelled_texts import LabelledTexts, label_matrix, read_labelled_texts
 from labelkin.rerank.pairs import Integers
 from labelkin.rerank.settings import RerankTrainingSettings
-from labelkin.rerank.term_columns import TermColumns
 from labelkin.scoring.policy import policy_for
 from labelkin.store.held_out import LARGEST_SHARE
 from labelkin.store.snapshot import Snapshot, Views

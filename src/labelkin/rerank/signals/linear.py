@@ -21,10 +21,10 @@ import numpy.typing as npt
 
 from labelkin.exceptions import MissingExtraError
 from labelkin.memo import Memo
+from labelkin.represent.term_columns import TermColumns, wording_of
 from labelkin.rerank.features import Evidence, Features
 from labelkin.rerank.pairs import Floats, Integers, Pairs, best_keys, matrix_keys
 from labelkin.rerank.signal import Arrays, Signal, Values
-from labelkin.rerank.term_columns import TermColumns, wording_of
 from labelkin.rerank.training_data import TrainingContext
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from labelkin import Document
-from labelkin.rerank.term_columns import TermColumns, unit_rows, wording_of
+from labelkin.represent.term_columns import TermColumns, unit_rows, wording_of
 
 texts = st.lists(st.lists(st.sampled_from("abcde"), max_size=8), min_size=1, max_size=8)
 
