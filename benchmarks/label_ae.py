@@ -29,7 +29,7 @@ from labelkin.evaluate import Evaluation, evaluate, paired_test, parse_measure
 from labelkin.evaluate.gold import gold_matrix
 from labelkin.evaluate.sweep import KS, THRESHOLDS
 from labelkin.neighbours.neighbours import DISTANCES, Neighbours
-from labelkin.scoring.label_ae import Decoder
+from labelkin.scoring.decoder import Decoder
 from labelkin.scoring.mix import SHARES
 from labelkin.scoring.queries import Queries
 from labelkin.scoring.settings import MixSettings, ScorerSettings, Settings

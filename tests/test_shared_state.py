@@ -14,7 +14,7 @@ from labelkin import Document, Indexer, Settings, TrainingSettings
 from labelkin.autoencoder.model import LabelModel
 from labelkin.demo import demo_documents
 from labelkin.exceptions import ConfigError, InputError, ModelDamagedError
-from labelkin.scoring.label_ae import Decoder
+from labelkin.scoring.decoder import Decoder
 from labelkin.store.config import CONFIG_NAME, update_config
 
 from .runtime_data import DOCUMENTS, fresh_documents, make_trained, signature

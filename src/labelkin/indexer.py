@@ -599,10 +599,9 @@ class Indexer(Closing):
         from labelkin.training import train_label_ae
 
         settings = settings or TrainingSettings.from_config(self.config)
-        needs_index = bool(settings.epochs and settings.averages)
         return train_label_ae(
             self.runtime,
-            self.runtime.views(representation, needs_index=needs_index),
+            self.runtime.views(representation, needs_index=settings.needs_neighbours),
             settings,
             start_from=None if start_from is None else Path(start_from),
             held_out=held_out,
@@ -663,7 +662,7 @@ class Indexer(Closing):
     def unknown_labels(self) -> int:
         """How many labels of the documents the label autoencoder has never seen."""
         from labelkin.autoencoder.model import LabelModel
-        from labelkin.scoring.label_ae import Decoder
+        from labelkin.scoring.decoder import Decoder
 
         model = self.runtime.models.get(LabelModel)
         return self.runtime.retried(

@@ -28,7 +28,7 @@ from labelkin.rerank.settings import RerankTrainingSettings
 from labelkin.runtime import Runtime
 from labelkin.scoring.settings import Settings
 from labelkin.store.config import CONFIG_NAME, Config, update_config
-from labelkin.store.held_out import HeldOut, row_keys
+from labelkin.store.held_out import HeldOut, row_keys, with_reserve
 from labelkin.store.models import training_lock
 from labelkin.store.reader import Reader
 from labelkin.store.snapshot import Views
@@ -36,6 +36,7 @@ from labelkin.store.snapshot import Views
 if TYPE_CHECKING:
     from labelkin.autoencoder.fitting import AutoencoderReport
     from labelkin.autoencoder.training import TrainingProgress
+    from labelkin.autoencoder.training_data import TrainingData
     from labelkin.rerank.fitting import RerankReport
 
 logger = logging.getLogger(__name__)
@@ -46,6 +47,8 @@ NEIGHBOURS_A_SECOND = 600
 OUTPUTS_A_SECOND = 2_500_000
 OWN_OUTPUTS = 1000
 TEXTS_A_SECOND = 2000
+# How many neighbours are averaged, at most.
+_AVERAGED = 30
 CANDIDATE_SETS_A_SECOND = 150
 # Documents to train on times trees, which are grown twice.
 GROWTH_A_SECOND = 150_000
@@ -80,8 +83,10 @@ class TrainingPlan:
         seconds = settings.epochs * documents * outputs / OUTPUTS_A_SECOND
         if settings.minutes:
             seconds = min(seconds, 60 * settings.minutes)
-        averaged = min(documents, settings.averaged_documents) if settings.averages else 0
-        return seconds + averaged / NEIGHBOURS_A_SECOND
+        searched = 0
+        if settings.needs_neighbours:
+            searched = min(documents, settings.searched_documents)
+        return seconds + searched / NEIGHBOURS_A_SECOND
 
     def rerank_seconds(self) -> float:
         """About how long the reranker takes."""
@@ -284,14 +289,13 @@ class Training:
 
     def _check(self, plan: TrainingPlan) -> None:
         """Raise what does not depend on torch before a plan is announced."""
-        from labelkin.autoencoder.architecture import make_architecture
         from labelkin.autoencoder.model import MODEL_NAME
         from labelkin.autoencoder.training_data import check_documents
 
         if self._label_ae is None or not self._label_ae.epochs:
             return
         check_documents(plan.documents)
-        make_architecture(self._label_ae.preset, plan.headings, plan.documents)
+        self._label_ae.check_preset(plan.headings, plan.documents)
         checkpoint = self._runtime.models.folder / MODEL_NAME / "checkpoint"
         if self._resume and not checkpoint.is_dir():
             raise TrainingError(f"{checkpoint}: nothing to resume; start a new training")
@@ -399,7 +403,6 @@ def train_label_ae(
     from labelkin.autoencoder.model import MODEL_NAME
     from labelkin.autoencoder.origin import find_origin
     from labelkin.autoencoder.training_data import make_training_data
-    from labelkin.neighbours.training import training_neighbours
 
     check_writable(runtime)
     observer = observer or TrainingObserver()
@@ -434,15 +437,8 @@ def train_label_ae(
     if held_out is not None and origin is None:
         data = replace(data, left_out=held_out.rule.to_json())
     check_training(data, settings, folder, resume=resume)
-    if settings.averages and settings.averaged_documents:
-        neighbours = training_neighbours(
-            runtime.indexes.search(views, representation),
-            data,
-            settings.averaged_documents,
-            settings.seed,
-            lambda done, total: observer.stage("Finding neighbours", done, total),
-        )
-        data = replace(data, neighbours=neighbours)
+    if settings.needs_neighbours:
+        data = _with_neighbours(runtime, views, data, settings, representation, observer)
     report: AutoencoderReport | None = fit_label_model(
         data,
         vocabulary,
@@ -453,6 +449,43 @@ def train_label_ae(
         watcher=observer.epoch if is_first_process() else None,
     )
     return report
+
+
+def _with_neighbours(
+    runtime: Runtime,
+    views: Views,
+    data: TrainingData,
+    settings: TrainingSettings,
+    representation: str | None,
+    observer: TrainingObserver,
+) -> TrainingData:
+    """The data with the neighbours of its documents and, for the joint network, their texts."""
+    from labelkin.autoencoder.ballots import NEIGHBOURS
+    from labelkin.autoencoder.training_data import TrainingTexts
+    from labelkin.neighbours.training import find_nearest, rows_to_search
+    from labelkin.represent.counted_texts import TextPages, count_words
+    from labelkin.scoring.mention_search import MentionSearch
+    from labelkin.scoring.mentions import Mentions, named_labels
+
+    is_joint = settings.recipe == "joint"
+    rows = rows_to_search(data, settings.searched_documents, settings.seed)
+    k = NEIGHBOURS if is_joint else _AVERAGED
+    nearest = find_nearest(
+        runtime.indexes.search(views, representation),
+        rows,
+        with_reserve(k) if data.left_out is not None else k,
+        lambda done, total: observer.stage("Finding neighbours", done, total),
+    )
+    data = replace(data, neighbours=nearest.among(rows, np.union1d(data.rows, data.held_out), k))
+    if not is_joint:
+        return data
+    snapshot = views.snapshot
+    terms, counts = count_words(snapshot, rows, settings.terms, observer.stage)
+    weighted = terms.columns.weighted(counts, pairs=False)
+    search = MentionSearch.of(snapshot)
+    pages = TextPages(snapshot, rows, 1, "Finding names", observer.stage)
+    mentions = Mentions.joined([search.matches(batch).mentions() for batch in pages])
+    return replace(data, texts=TrainingTexts(terms, weighted, named_labels(mentions)))
 
 
 def train_reranker(

@@ -13,7 +13,7 @@ from labelkin import Document, Indexer
 from labelkin.autoencoder.columns import LabelColumns
 from labelkin.autoencoder.latents import Latents, LatentStore
 from labelkin.autoencoder.model import MODEL_NAME, LabelModel
-from labelkin.scoring.label_ae import Decoder
+from labelkin.scoring.decoder import Decoder
 
 from .label_data import QUICK
 

@@ -14,7 +14,8 @@ from labelkin.autoencoder.training_settings import TrainingSettings
 from labelkin.demo import demo_concepts, demo_documents
 from labelkin.exceptions import ModelDamagedError, ModelMismatchError, ModelNotFoundError
 from labelkin.scoring.knn import Knn
-from labelkin.scoring.label_ae import Decoder, LabelAe
+from labelkin.scoring.decoder import Decoder
+from labelkin.scoring.label_ae import LabelAe
 from labelkin.scoring.method import Method
 from labelkin.scoring.mix import Mix, MixRanked
 from labelkin.scoring.policy import LabelPolicy

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from labelkin.atomic import atomic_file
+from labelkin.autoencoder.architecture import AnyArchitecture, JointArchitecture
 from labelkin.autoencoder.model import ModelInfo
 
 logger = logging.getLogger(__name__)
@@ -18,21 +19,18 @@ _BLUE, _ORANGE, _GREEN = "#0072B2", "#D55E00", "#009E73"
 
 def model_card(info: ModelInfo) -> str:
     """The README.md of a trained model's folder."""
-    architecture, data, labels = info.architecture, info.data, len(info.labels)
+    data, labels = info.data, len(info.labels)
     trained = labels - info.origin.get("in_no_document", 0)
     versions = ", ".join(f"{name} {number}" for name, number in info.versions.items())
     lines = [
         "# Label autoencoder",
         "",
-        "Maps sets of headings to a small latent space and back. labelkin averages the latent",
-        "vectors of a text's most similar documents and decodes the average into headings.",
+        *_purpose(info.architecture),
         "",
         "| | |",
         "|---|---|",
-        f"| layers | {labels:,} – {architecture.first} – {architecture.second} – "
-        f"{architecture.latent} – {architecture.second} – {architecture.first} – {labels:,} |",
-        f"| trainable parameters | {architecture.trainable_parameters(labels):,} |",
-        f"| embedding | {architecture.activation} |",
+        *_layers(info.architecture, labels),
+        f"| trainable parameters | {info.architecture.trainable_parameters(labels):,} |",
         *_origin(info),
     ]
     if info.training["epochs"]:
@@ -55,6 +53,28 @@ def model_card(info: ModelInfo) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _purpose(architecture: AnyArchitecture) -> Iterator[str]:
+    if isinstance(architecture, JointArchitecture):
+        yield "Maps sets of headings and texts to one latent space. labelkin adds up the latent"
+        yield "vectors of a text and of its most similar documents, decodes the sum into headings,"
+        yield "and corrects it for headings that these documents carry or the text names."
+    else:
+        yield "Maps sets of headings to a small latent space and back. labelkin averages the latent"
+        yield "vectors of a text's most similar documents and decodes the average into headings."
+
+
+def _layers(architecture: AnyArchitecture, labels: int) -> Iterator[str]:
+    latent = architecture.latent
+    if isinstance(architecture, JointArchitecture):
+        yield f"| layers | {labels:,} and {architecture.terms:,} terms – {latent} – {labels:,} |"
+        return
+    first, second = architecture.first, architecture.second
+    yield (
+        f"| layers | {labels:,} – {first} – {second} – {latent} – {second} – {first} – {labels:,} |"
+    )
+    yield f"| embedding | {architecture.activation} |"
 
 
 def _origin(info: ModelInfo) -> Iterator[str]:
@@ -82,6 +102,12 @@ def _training(info: ModelInfo) -> Iterator[str]:
         f"| time | {training['seconds'] / 60:.1f} min, {training['processes']} "
         f"{'process' if training['processes'] == 1 else 'processes'} on {training['device']} |"
     )
+    if info.architecture.recipe == "joint":
+        yield (
+            f"| prediction of headings of documents {measured} | MiF {best['MiF']:.4f}, "
+            f"MiP {best['MiP']:.4f}, MiR {best['MiR']:.4f} at {best['threshold']:.2f} |"
+        )
+        return
     yield (
         f"| reconstruction of label sets {measured} | MiF {best['MiF']:.4f}, "
         f"MiP {best['MiP']:.4f}, MiR {best['MiR']:.4f} at 0.5 |"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from labelkin.autoencoder.architecture import Architecture, make_architecture
+from labelkin.autoencoder.architecture import AnyArchitecture
 from labelkin.autoencoder.card import draw_curves, model_card
 from labelkin.autoencoder.model import ModelInfo, save_model, vocabulary_fingerprint
 from labelkin.autoencoder.origin import Origin
@@ -111,7 +111,7 @@ def check_training(
     from labelkin.autoencoder.workers import find_device
 
     find_device(settings.device)
-    make_architecture(settings.preset, data.labels, len(data.rows))
+    settings.check_preset(data.labels, len(data.rows))
     if resume and not (folder / "checkpoint").is_dir():
         raise TrainingError(f"{folder / 'checkpoint'}: nothing to resume; start a new training")
 
@@ -147,7 +147,7 @@ def _info(
     data: TrainingData,
     vocabulary: Vocabulary,
     settings: TrainingSettings,
-    architecture: Architecture,
+    architecture: AnyArchitecture,
     origin: Origin | None,
 ) -> ModelInfo:
     """The description of a model before it is trained."""

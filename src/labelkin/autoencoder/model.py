@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelkin.atomic import atomic_file, atomic_text
-from labelkin.autoencoder.architecture import Architecture
+from labelkin.autoencoder.architecture import AnyArchitecture, Layers, architecture_from_json
 from labelkin.checksums import (
     SMALL,
     BlockChecksums,
@@ -46,27 +46,24 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MODEL_NAME = "label-ae"
-FORMAT_VERSION = 1
+# Format 2 has joint models; the paper's are still written as format 1.
+FORMAT_VERSION = 2
 NORM_EPSILON = 1e-5
 _WITHOUT_BLAS = 20_000_000
 # Texts up to which BLAS takes longer whatever the size, more so beside other threads.
 _FEW = 8
-# The tables with a row per heading are nearly all of a model; float16 is enough for them.
-_TABLES = ("inputs.weight", "outputs.weight")
+# The tables with a row per heading or term are nearly all of a model; float16 is enough for them.
+_TABLES = ("inputs.weight", "terms.weight", "outputs.weight")
 
 Floats = npt.NDArray[np.float32]
 Tensors = Mapping[str, npt.NDArray[np.float32]]
-
-# The layers of a network: dense layers, each with the normalisation after it, if any.
-ENCODER = (("inputs", "norm1"), ("dense2", "norm2"), ("embedding", None))
-DECODER = (("dense3", "norm3"), ("dense4", "norm4"), ("outputs", None))
 
 
 @dataclass(frozen=True)
 class ModelInfo:
     """The content of `model.json`: enough to use the model, and to know its origin."""
 
-    architecture: Architecture
+    architecture: AnyArchitecture
     labels: tuple[str, ...]
     vocabulary: str
     seed: int
@@ -94,7 +91,7 @@ class ModelInfo:
     def from_json(cls, content: Mapping[str, Any]) -> ModelInfo:
         """The inverse of `to_json`."""
         return cls(
-            architecture=Architecture(**content["architecture"]),
+            architecture=architecture_from_json(content["architecture"]),
             labels=tuple(content["labels"]),
             vocabulary=content["vocabulary"],
             seed=content["seed"],
@@ -125,7 +122,7 @@ def save_model(folder: Path, info: ModelInfo, tensors: Tensors, card: str) -> No
         writer = ChecksumWriter(file)
         writer.write(content)
     description = {
-        "format_version": FORMAT_VERSION,
+        "format_version": 1 if info.architecture.recipe == "paper" else FORMAT_VERSION,
         "weights": weights,
         "checksums": writer.checksums().to_json(),
         **info.to_json(),
@@ -173,7 +170,8 @@ class LabelModel:
         self._file: Any = self._open()
         self._mapped = self._map(checksums)
         self._header, self._data_start = self._read_header()
-        self._inputs = self._input_table()
+        tables = ("inputs", "terms") if self.is_joint else ("inputs",)
+        self._tables = {name: self._table(f"{name}.weight") for name in tables}
         self._layers_memo = Memo()
         #: Values that others derive from the model, kept as long as the model.
         self.derived = Memo(8)
@@ -202,30 +200,51 @@ class LabelModel:
         """The number of latent dimensions."""
         return self.info.architecture.latent
 
+    @property
+    def is_joint(self) -> bool:
+        """Whether it decodes neighbours, votes and text together."""
+        return self.info.architecture.recipe == "joint"
+
+    def tensor(self, name: str) -> npt.NDArray[Any]:
+        """A small tensor of the model by name."""
+        return self._layers_memo.get(("tensor", name), lambda: self._read_tensor(name))
+
+    def _read_tensor(self, name: str) -> npt.NDArray[Any]:
+        from safetensors import SafetensorError
+
+        try:
+            self._mapped.verify(*self._span(name))
+            tensor: npt.NDArray[Any] = self._file.get_tensor(name)
+        except (SafetensorError, OSError, ValueError, KeyError) as error:
+            raise self._found_damaged(error) from error
+        return tensor
+
     def encode(self, label_sets: csr_matrix[Any]) -> Floats:
         """The latent vectors of label sets, given as a 0/1 matrix over the model's labels."""
+        if self.is_joint:
+            return self._sums("inputs", label_sets)
         (scale, bias), *others = self._encoder()
-        self._check_sound()
-        labels, places = np.unique(label_sets.indices, return_inverse=True)
-        rows = self._input_rows(labels)
-        few = type(label_sets)(
-            (label_sets.data, places, label_sets.indptr), shape=(label_sets.shape[0], len(labels))
-        )
-        hidden = np.maximum((few @ rows) * scale + bias, 0)
+        hidden = np.maximum(self._sums("inputs", label_sets) * scale + bias, 0)
         *middle, (weight, shift) = others
         for inner, inner_shift in middle:
             hidden = np.maximum(_product(hidden, inner) + inner_shift, 0)
         embedded: Floats = _product(hidden, weight) + shift
-        activation = self.info.architecture.activation
+        activation = getattr(self.info.architecture, "activation", "linear")
         if activation == "relu":
             return np.maximum(embedded, 0)
         return np.tanh(embedded) if activation == "tanh" else embedded
+
+    def encode_terms(self, texts: csr_matrix[Any]) -> Floats:
+        """The latent vectors of texts, given as weighted terms; for joint models."""
+        return self._sums("terms", texts)
 
     def decode(self, latent: Floats, columns: npt.NDArray[np.int64] | None = None) -> Floats:
         """The logits of all labels, or of some columns, a line per latent vector."""
         self._check_sound()
         *hidden, (weight, bias) = self._decoder_layers()
         values = latent.astype(np.float32, copy=False)
+        if self.is_joint:
+            values = np.maximum(values + self.tensor("shift"), 0)
         for inner, shift in hidden:
             values = np.maximum(_product(values, inner) + shift, 0)
         if columns is not None:
@@ -237,9 +256,15 @@ class LabelModel:
     def tensors(self) -> dict[str, npt.NDArray[Any]]:
         """All weights as they are stored, to start another training from."""
         self.verify()
-        self._layers(ENCODER)
+        if not self.is_joint:
+            self._layers(self.info.architecture.encoder)
         self._decoder_layers()
         return {name: _read(self._file, name) for name in self._file.keys()}  # noqa: SIM118
+
+    def words(self) -> list[str]:
+        """The terms that a joint model reads, in the order of its table."""
+        content = self.tensor("words").tobytes().decode("utf-8")
+        return content.split("\n") if content else []
 
     def related(self, label: str) -> list[tuple[str, float]]:
         """All other labels with their cosine similarity to one, the most similar first."""
@@ -265,7 +290,9 @@ class LabelModel:
             raise _damaged(path, error) from error
 
     def _decoder_layers(self) -> _Layers:
-        return self._layers_memo.get("decoder", lambda: self._layers(DECODER))
+        return self._layers_memo.get(
+            "decoder", lambda: self._layers(self.info.architecture.decoder)
+        )
 
     def _encoder(self) -> _Layers:
         """Scale and shift of the sum of input rows, then the other layers."""
@@ -275,7 +302,7 @@ class LabelModel:
         from safetensors import SafetensorError
 
         path = self.folder / self._weights
-        first, *others = ENCODER
+        first, *others = self.info.architecture.encoder
         try:
             self._verify((first,), rows=True)
             scale, shift = _normalisation(self._file, first[1])
@@ -289,14 +316,23 @@ class LabelModel:
             )
         return [(scale, bias * scale + shift), *self._layers(tuple(others))]
 
-    def _input_rows(self, labels: npt.NDArray[np.integer]) -> Floats:
-        """The rows of the input table for some labels, read from the mapped file."""
-        start, _ = self._span("inputs.weight")
+    def _sums(self, name: str, matrix: csr_matrix[Any]) -> Floats:
+        """Weighted sums of the rows of a table, a line per line of a sparse matrix."""
+        self._check_sound()
+        used, places = np.unique(matrix.indices, return_inverse=True)
+        few = type(matrix)((matrix.data, places, matrix.indptr), shape=(matrix.shape[0], len(used)))
+        sums: Floats = few @ self._table_rows(name, used)
+        return sums
+
+    def _table_rows(self, name: str, rows: npt.NDArray[np.integer]) -> Floats:
+        """Some rows of a table, read from the mapped file."""
+        table = self._tables[name]
+        start, _ = self._span(f"{name}.weight")
         try:
-            self._mapped.verify_items(start, self._inputs.itemsize * self._inputs.shape[1], labels)
+            self._mapped.verify_items(start, table.itemsize * table.shape[1], rows)
         except ChecksumError as error:
             raise self._found_damaged(error) from error
-        return np.asarray(self._inputs[labels], dtype=np.float32)
+        return np.asarray(table[rows], dtype=np.float32)
 
     def _map(self, checksums: BlockChecksums | None) -> MappedFile:
         """The file in memory; what was written without checksums by block is verified whole."""
@@ -328,12 +364,12 @@ class LabelModel:
         start, end = self._header[name]["data_offsets"]
         return self._data_start + start, self._data_start + end
 
-    def _input_table(self) -> npt.NDArray[Any]:
-        """The input table as it lies in the file, mapped into memory."""
+    def _table(self, name: str) -> npt.NDArray[Any]:
+        """A table as it lies in the file, mapped into memory."""
         try:
-            about = self._header["inputs.weight"]
+            about = self._header[name]
             kind = {"F16": np.float16, "F32": np.float32}[about["dtype"]]
-            start, end = self._span("inputs.weight")
+            start, end = self._span(name)
             table: npt.NDArray[Any] = np.frombuffer(self._mapped.bytes[start:end], dtype=kind)
             return table.reshape(about["shape"])
         except (ValueError, KeyError, TypeError) as error:
@@ -365,7 +401,7 @@ class LabelModel:
         self.damage = self.damage or str(damaged)
         return damaged
 
-    def _layers(self, names: tuple[tuple[str, str | None], ...]) -> _Layers:
+    def _layers(self, names: Layers) -> _Layers:
         from safetensors import SafetensorError
 
         path = self.folder / self._weights
@@ -385,7 +421,7 @@ class LabelModel:
             )
         return layers
 
-    def _verify(self, names: tuple[tuple[str, str | None], ...], *, rows: bool = False) -> None:
+    def _verify(self, names: Layers, *, rows: bool = False) -> None:
         """Verify all that layers are read from; with `rows`, without the weight of the first."""
         (first, _), *_ = names
         parts = {part for pair in names for part in pair if part is not None}
@@ -394,18 +430,9 @@ class LabelModel:
             if layer in parts and not (rows and (layer, kind) == (first, "weight")):
                 self._mapped.verify(*self._span(name))
 
-    def _shapes(self, names: tuple[tuple[str, str | None], ...]) -> list[tuple[int, ...]]:
+    def _shapes(self, names: Layers) -> list[tuple[int, ...]]:
         """The shapes that the weights of layers must have."""
-        architecture, labels = self.info.architecture, len(self.info.labels)
-        first, second, latent = architecture.first, architecture.second, architecture.latent
-        shapes = {
-            "inputs": (labels, first),
-            "dense2": (second, first),
-            "embedding": (latent, second),
-            "dense3": (second, latent),
-            "dense4": (first, second),
-            "outputs": (labels, first),
-        }
+        shapes = self.info.architecture.shapes(len(self.info.labels))
         return [shapes[name] for name, _ in names]
 
 

@@ -1,19 +1,13 @@
 """The label autoencoder as a torch module that takes label columns, not one-hot vectors.
 
 The input layer sums the rows of its table that belong to a document's labels, so
-its gradient is sparse. The loss needs no dense targets: with z the logits,
-
-    BCE = Σ over all labels of softplus(z) − Σ over the document's labels of z
-
-which is the binary cross-entropy of all labels. Sums are over labels, means
-over documents.
+its gradient is sparse. The loss is the binary cross-entropy, summed over labels,
+averaged over documents.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,10 +16,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from labelkin.autoencoder.architecture import Architecture
+from labelkin.autoencoder.cross_entropy import cross_entropy
 from labelkin.autoencoder.model import NORM_EPSILON
 
-# Labels whose logits are computed at a time: bounds memory and fits the CPU cache.
-_CHUNK = 4096
 # Keeps the odds of a label without documents finite.
 _SMOOTHING = 0.5
 
@@ -154,7 +147,7 @@ class LabelNetwork(nn.Module):
             bias = bias[sample.columns]
             columns = torch.searchsorted(sample.columns, batch.labels)
             chances = sample.weights
-        total = _cross_entropy(hidden, weight, bias, batch.documents, columns, chances)
+        total = cross_entropy(hidden, weight, bias, batch.documents, columns, chances)
         return total / len(batch)
 
     def _hidden(self, values: Tensor) -> Tensor:
@@ -177,65 +170,3 @@ class _Table(nn.Module):
             batch.labels, self.weight, batch.starts[:-1], mode="sum", sparse=True
         )
         return total + self.bias
-
-
-def _cross_entropy(*values: Tensor | None) -> Tensor:
-    total: Tensor = _CrossEntropy.apply(*values)  # type: ignore[no-untyped-call]
-    return total
-
-
-class _CrossEntropy(torch.autograd.Function):
-    """Binary cross-entropy of all labels from the last hidden layer, a chunk of labels at a time.
-
-    Dense targets and the logits of all labels are never in memory. The forward pass
-    also computes the gradients, while a chunk's logits are still in the CPU cache.
-    """
-
-    @staticmethod
-    def forward(
-        context: Any,
-        hidden: Tensor,
-        weight: Tensor,
-        bias: Tensor,
-        documents: Tensor,
-        columns: Tensor,
-        chances: Tensor | None,
-    ) -> Tensor:
-        order = torch.argsort(columns, stable=True)
-        columns, documents = columns[order], documents[order]
-        cuts = torch.searchsorted(
-            columns, torch.arange(0, len(weight) + _CHUNK, _CHUNK, device=columns.device)
-        ).tolist()
-        # Under autocast, matrix products use its dtype and everything else float32.
-        dtype = hidden.dtype
-        hidden_gradient = torch.zeros_like(hidden, dtype=torch.float32)
-        weight_gradient = torch.empty_like(weight)
-        bias_gradient = torch.empty_like(bias)
-        costs = []
-        for number, (begin, end) in enumerate(pairwise(cuts)):
-            part = slice(number * _CHUNK, (number + 1) * _CHUNK)
-            rows = weight[part].to(dtype)
-            where = (documents[begin:end], columns[begin:end] - part.start)
-            logits = torch.mm(hidden, rows.T).float().add_(bias[part])
-            own = logits[where]
-            cost = functional.softplus(logits)
-            slopes = logits.sigmoid_()
-            if chances is not None:
-                cost *= chances[part]
-                slopes *= chances[part]
-            # A document's own labels count once, whatever their sampling weight.
-            cost[where] = functional.softplus(-own)
-            slopes[where] = torch.sigmoid(own) - 1
-            costs.append(cost.sum())
-            bias_gradient[part] = slopes.sum(0)
-            slopes = slopes.to(dtype)
-            hidden_gradient += torch.mm(slopes, rows)
-            weight_gradient[part] = torch.mm(slopes.T, hidden)
-        context.save_for_backward(hidden_gradient.to(dtype), weight_gradient, bias_gradient)
-        return torch.stack(costs).sum()
-
-    @staticmethod
-    def backward(context: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        scale = gradients[0]
-        hidden, weight, bias = context.saved_tensors
-        return hidden * scale, weight.mul_(scale), bias.mul_(scale), None, None, None

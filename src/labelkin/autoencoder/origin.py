@@ -10,6 +10,7 @@ are left out. The hidden layers are the model's.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from labelkin.autoencoder.architecture import Architecture
 from labelkin.autoencoder.columns import Integers, LabelColumns
 from labelkin.autoencoder.model import MODEL_NAME, LabelModel
 from labelkin.autoencoder.training_data import TrainingData
@@ -49,11 +51,12 @@ class Origin:
         return self.labels.places[data.columns.columns]
 
     def shaped(self, settings: TrainingSettings) -> TrainingSettings:
-        """`settings` with the model's layer sizes, activation and dropout."""
+        """`settings` with the model's recipe, layer sizes, activation and dropout."""
         shape = self.model.info.architecture
-        return replace(
-            settings, preset=shape.sizes, activation=shape.activation, dropout=shape.dropout
-        )
+        shaped = replace(settings, recipe=shape.recipe, preset=shape.sizes, dropout=shape.dropout)
+        if isinstance(shape, Architecture):
+            shaped = replace(shaped, activation=shape.activation)
+        return shaped
 
     def check(self, data: TrainingData, vocabulary: Vocabulary) -> None:
         """Log how the labels match; raise if the model knows no label of the documents."""
@@ -83,6 +86,22 @@ class Origin:
         tensors["outputs.bias"][is_new] = data.log_odds()[is_new]
         return tensors
 
+    def joint_tensors(
+        self, data: TrainingData, new: Mapping[str, Any]
+    ) -> dict[str, npt.NDArray[Any]]:
+        """The initial weights of a joint network; rows that the model lacks are those of `new`."""
+        old = self.model.tensors()
+        tensors = {name: np.array(value) for name, value in new.items()}
+        for name in tensors.keys() - {*_TABLES, "terms.weight", "frequencies"}:
+            tensors[name] = old[name]
+        _take_over(tensors, old, _TABLES, self.places(data))
+        if data.texts is not None:
+            known = {word: n for n, word in enumerate(self.model.words())}
+            words = data.texts.terms.words
+            places = np.array([known.get(word, -1) for word in words], dtype=np.int64)
+            _take_over(tensors, old, ("terms.weight",), places)
+        return tensors
+
     def counts(self, data: TrainingData) -> dict[str, int]:
         """The numbers of labels taken over, of these in no document, new, and left out."""
         taken = self.places(data) >= 0
@@ -103,6 +122,18 @@ class Origin:
             **self.counts(data),
             **before,
         }
+
+
+def _take_over(
+    tensors: dict[str, npt.NDArray[Any]],
+    old: Mapping[str, npt.NDArray[Any]],
+    names: Iterable[str],
+    places: Integers,
+) -> None:
+    """Replace the rows that a model has, at `places` of its tables; −1 for those that it lacks."""
+    known = places >= 0
+    for name in names:
+        tensors[name][known] = old[name][places[known]]
 
 
 def find_origin(path: Path, columns_by_id: dict[str, int]) -> Origin:

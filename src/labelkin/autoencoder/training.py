@@ -24,18 +24,17 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from labelkin.atomic import atomic_text
-from labelkin.autoencoder.architecture import Architecture, make_architecture
-from labelkin.autoencoder.averages import NeighbourAverages
+from labelkin.autoencoder.architecture import AnyArchitecture
 from labelkin.autoencoder.checkpoint import CheckpointFolder, Position
-from labelkin.autoencoder.network import LabelNetwork, OutputSample, label_batch
+from labelkin.autoencoder.joint_task import JointTask
 from labelkin.autoencoder.optimisation import Optimiser, Schedule
 from labelkin.autoencoder.origin import Origin
-from labelkin.autoencoder.training_data import OutputSampling, TrainingData
+from labelkin.autoencoder.task import PaperTask, Task
+from labelkin.autoencoder.training_data import TrainingData, batches, steps_of
 from labelkin.autoencoder.training_settings import TrainingSettings
-from labelkin.autoencoder.validation import validate
 from labelkin.autoencoder.workers import Workers, find_device
 from labelkin.exceptions import TrainingError
 
@@ -68,8 +67,8 @@ Watcher = Callable[[TrainingProgress], None]
 class TrainedNetwork:
     """The best weights and the course of their training."""
 
-    architecture: Architecture
-    tensors: dict[str, npt.NDArray[np.float32]]
+    architecture: AnyArchitecture
+    tensors: dict[str, npt.NDArray[Any]]
     history: list[dict[str, float]]
     best_epoch: int
     seconds: float
@@ -91,30 +90,18 @@ class Trainer:
         self.origin = origin
         self.device = find_device(settings.device)
         self.workers = Workers.from_environment(self.device)
-        self.architecture = make_architecture(
-            settings.preset,
-            data.labels,
-            len(data.rows),
-            activation=settings.activation,
-            dropout=settings.dropout,
-        )
         torch.manual_seed(settings.seed)
-        network = LabelNetwork(data.labels, self.architecture)
-        if origin is None:
-            network.set_odds(
-                torch.from_numpy(data.frequencies.astype(np.float32)),
-                len(data.rows) + len(data.held_out),
-            )
-        else:
-            weights = origin.tensors(data)
-            network.load_state_dict({name: torch.from_numpy(w) for name, w in weights.items()})
-        self.network = network.to(self.device)
-        self.sampling = OutputSampling.of_size(data.labels, settings.sampled_outputs, data.learned)
-        self.optimiser = Optimiser(self.network, sampled=self.sampling is not None)
-        self._steps = data.steps(settings.batch_size)
-        if len(data.rows) // self._steps < 2 * self.workers.count:
+        self.task = make_task(data, settings, self.device, origin)
+        self.network = self.task.network
+        self.architecture = self.task.architecture
+        self.optimiser = Optimiser(
+            self.network, lazy=self.task.lazy_tables, fast=self.task.fast_tables
+        )
+        documents = len(self.task.rows)
+        self._steps = steps_of(documents, settings.batch_size)
+        if documents // self._steps < 2 * self.workers.count:
             raise TrainingError(
-                f"{len(data.rows)} documents are too few for {self.workers.count} processes"
+                f"{documents} documents are too few for {self.workers.count} processes"
             )
         self.schedule = Schedule(
             settings.learning_rate, min(settings.warm_up, settings.epochs * self._steps // 10)
@@ -122,9 +109,6 @@ class Trainer:
         self.position = Position()
         self.log = folder / "training.csv"
         self.checkpoints = CheckpointFolder(folder / "checkpoint", self._fingerprint())
-        self.averages = None
-        if settings.averages and data.neighbours is not None:
-            self.averages = NeighbourAverages(data, data.neighbours, self.device)
         self._watcher: Watcher | None = None
         self._interruptions = _Interruptions()
         self._seconds_before = 0.0
@@ -133,9 +117,7 @@ class Trainer:
     def resume(self) -> None:
         """Restore the state of the checkpoint in the folder."""
         self.position, state = self.checkpoints.load()
-        latents = state.pop("latents", None)
-        if self.averages is not None and latents is not None:
-            self.averages.latents = latents.to(self.device)
+        self.task.restore(state)
         self.network.load_state_dict(_part("network", state))
         self.optimiser.load(_part("optimiser", state))
 
@@ -155,7 +137,7 @@ class Trainer:
         best = self.checkpoints.best() if self.workers.is_first else {}
         return TrainedNetwork(
             self.architecture,
-            {name: tensor.numpy() for name, tensor in best.items()},
+            {name: tensor.numpy() for name, tensor in best.items()} | self.task.constants(),
             self.position.history,
             self.position.best_epoch,
             self.position.seconds,
@@ -186,8 +168,8 @@ class Trainer:
         position, settings = self.position, self.settings
         first, entered = position.step, time.monotonic()
         self.network.train()
-        batches = self.data.epoch(position.epoch, settings.batch_size, settings.seed)
-        for number, rows in enumerate(islice(batches, first, None), start=first):
+        epoch = batches(self.task.rows, position.epoch, settings.batch_size, settings.seed)
+        for number, rows in enumerate(islice(epoch, first, None), start=first):
             if position.step and self._time_is_up():
                 return
             loss = self._step(rows, self.schedule.rate(position.steps, self._share()))
@@ -211,14 +193,8 @@ class Trainer:
         random = np.random.default_rng((self.settings.seed, position.epoch, position.step))
         # Seeds dropout by step and process, so that a resumed training is the same.
         torch.manual_seed(int(random.integers(2**62)) + self.workers.rank)
-        labels, starts = self.data.batch(self.workers.share(rows))
-        batch = label_batch(labels, starts, self.device)
-        averages = None
-        if self.averages is not None and self.averages.latents is not None:
-            averages = self.averages.draw(len(batch), self.workers, random)
-            labels = np.concatenate((labels, averages.targets.labels.cpu().numpy()))
         with self._autocast():
-            loss: Tensor = self.network(batch, self._sample(labels, random), averages)
+            loss = self.task.loss(self.workers.share(rows), self.workers, random)
         value = float(loss.detach())
         if not math.isfinite(value):
             retry = "train --resume" if self.checkpoints.exists() else "train again"
@@ -231,27 +207,20 @@ class Trainer:
         self.optimiser.step(rate)
         return value
 
-    def _sample(self, own: Integers, random: np.random.Generator) -> OutputSample | None:
-        if self.sampling is None:
-            return None
-        columns, weights = self.sampling.draw(own, random)
-        return OutputSample(
-            torch.from_numpy(columns).to(self.device), torch.from_numpy(weights).to(self.device)
-        )
-
     def _end_epoch(self) -> None:
         """Validate, save the state and, if they are the best, the weights; write the log."""
         position = self.position
         self.workers.share_buffers(self.network)
-        if self.averages is not None:
-            self.averages.refresh(self.network)
+        self.task.end_epoch()
         entry: dict[str, float] = {
             "epoch": position.epoch + 1,
             "steps": position.steps,
             "loss": position.loss_sum / max(position.step, 1),
         }
         if self.workers.is_first:
-            entry |= validate(self.network, self.data, self.averages, self.device)
+            self.network.train(False)
+            with torch.no_grad():
+                entry |= self.task.validate()
         loss = self.workers.broadcast(entry.get("validation_loss", 0.0))
         score = self.workers.broadcast(entry.get("validation_score", 0.0))
         position.seconds = self._seconds()
@@ -276,8 +245,7 @@ class Trainer:
             return
         state = {f"network.{name}": value for name, value in self.network.state_dict().items()}
         state |= {f"optimiser.{key}": value for key, value in self.optimiser.tensors().items()}
-        if self.averages is not None and self.averages.latents is not None:
-            state["latents"] = self.averages.latents
+        state |= self.task.state()
         self.position.seconds = self._seconds()
         self.checkpoints.save(self.position, state)
         self._saved = time.monotonic()
@@ -308,9 +276,15 @@ class Trainer:
 
     def _autocast(self) -> AbstractContextManager[Any]:
         precision = self.settings.precision
-        if precision == "mixed" or (precision == "auto" and self.device.type == "cuda"):
+        if precision == "mixed" or (precision == "auto" and self._has_fast_halves()):
             return torch.autocast(self.device.type, dtype=torch.bfloat16)
         return nullcontext()
+
+    def _has_fast_halves(self) -> bool:
+        """Whether to use bfloat16: on CUDA, and for the joint network on CPUs that have it."""
+        if self.device.type == "cpu":
+            return self.settings.recipe == "joint" and torch.cpu._is_avx512_bf16_supported()
+        return self.device.type == "cuda"
 
     def _fingerprint(self) -> str:
         """A fingerprint of the settings and data that a resumed training must share."""
@@ -322,6 +296,17 @@ class Trainer:
             parts.append(self.origin.model.checksum)
         content = json.dumps(parts)
         return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
+
+
+def make_task(
+    data: TrainingData,
+    settings: TrainingSettings,
+    device: torch.device,
+    origin: Origin | None = None,
+) -> Task:
+    """The task of the settings' recipe; training starts from `origin` if there is one."""
+    kind = JointTask if settings.recipe == "joint" else PaperTask
+    return kind(data, settings, device, origin)
 
 
 class _Interruptions:
@@ -350,7 +335,7 @@ class _Interruptions:
 
 
 @contextmanager
-def _threads_for(network: LabelNetwork) -> Iterator[None]:
+def _threads_for(network: nn.Module) -> Iterator[None]:
     """Use one thread for a small network, where several would mostly wait for each other."""
     before = torch.get_num_threads()
     if sum(weight.numel() for weight in network.parameters()) < _SMALL_NETWORK:

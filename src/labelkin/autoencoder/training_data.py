@@ -1,4 +1,7 @@
-"""Training data of the label autoencoder: label sets by row, in the columns of the model."""
+"""Training data of the label autoencoder: label sets by row, in the columns of the model.
+
+The joint one is also trained on the neighbours and the texts of documents.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,20 @@ import hashlib
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from labelkin.autoencoder.ballots import NamedLabels
 from labelkin.autoencoder.columns import LabelColumns
 from labelkin.exceptions import TrainingError
+from labelkin.represent.counted_texts import Terms
 from labelkin.store.label_sets import LabelSets
 from labelkin.wording import counted
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 Integers = npt.NDArray[np.int64]
 # Validation gains nothing from more documents.
@@ -41,6 +49,15 @@ class TrainingNeighbours:
             raise ValueError("rows, neighbours and weights differ in length")
 
 
+@dataclass(frozen=True, eq=False)
+class TrainingTexts:
+    """The documents whose neighbours are known: their weighted terms, and the labels they name."""
+
+    terms: Terms
+    weighted: csr_matrix[Any]
+    named: NamedLabels
+
+
 @dataclass(frozen=True)
 class TrainingData:
     """Label sets to train on, and some held out; labels are numbered as in the model.
@@ -55,6 +72,7 @@ class TrainingData:
     columns: LabelColumns
     frequencies: Integers
     neighbours: TrainingNeighbours | None = None
+    texts: TrainingTexts | None = None
     left_out: dict[str, Any] | None = None
     state: dict[str, Any] | None = None
 
@@ -83,25 +101,6 @@ class TrainingData:
         """The label sets of `rows` one after another, and where each begins."""
         return self.columns.sets(self.label_sets, rows)
 
-    def epoch(self, number: int, batch_size: int, seed: int) -> Iterator[Integers]:
-        """The rows of each batch of an epoch, in an order that depends on its number.
-
-        An incomplete last batch is skipped; its documents come up in other
-        epochs.
-        """
-        size = self._size(batch_size)
-        order = np.random.default_rng((seed, number)).permutation(self.rows)
-        for start in range(0, len(order) - size + 1, size):
-            yield order[start : start + size]
-
-    def steps(self, batch_size: int) -> int:
-        """How many batches an epoch has."""
-        return len(self.rows) // self._size(batch_size)
-
-    def _size(self, batch_size: int) -> int:
-        """Smaller batches for few documents: an epoch needs enough steps."""
-        return min(batch_size, max(len(self.rows) // _LEAST_STEPS, _SMALLEST_BATCH), len(self.rows))
-
     def fingerprint(self) -> str:
         """A checksum of rows and labels; training resumes only with the same."""
         checksum = hashlib.blake2b(digest_size=16)
@@ -109,7 +108,30 @@ class TrainingData:
             checksum.update(np.ascontiguousarray(array).tobytes())
         if self.neighbours is not None:
             checksum.update(np.ascontiguousarray(self.neighbours.near).tobytes())
+        if self.texts is not None:
+            checksum.update("\n".join(self.texts.terms.words).encode("utf-8", "replace"))
         return checksum.hexdigest()
+
+
+def batches(rows: Integers, number: int, batch_size: int, seed: int) -> Iterator[Integers]:
+    """The rows of each batch of an epoch, in an order that depends on its number.
+
+    An incomplete last batch is skipped; its documents come up in other epochs.
+    """
+    size = _fitting(len(rows), batch_size)
+    order = np.random.default_rng((seed, number)).permutation(rows)
+    for start in range(0, len(order) - size + 1, size):
+        yield order[start : start + size]
+
+
+def steps_of(documents: int, batch_size: int) -> int:
+    """How many batches an epoch has."""
+    return documents // _fitting(documents, batch_size)
+
+
+def _fitting(documents: int, batch_size: int) -> int:
+    """Smaller batches for few documents: an epoch needs enough steps."""
+    return min(batch_size, max(documents // _LEAST_STEPS, _SMALLEST_BATCH), documents)
 
 
 def check_documents(count: int) -> None:

@@ -3,37 +3,83 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from labelkin.autoencoder.architecture import Activation
+from labelkin.autoencoder.architecture import Activation, latent_size, make_architecture
 from labelkin.store.config import Config
 
 Precision = Literal["auto", "float32", "mixed"]
+Recipe = Literal["joint", "paper"]
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingSettings:
-    """The settings of one training; `minutes` 0 sets no limit."""
+    """The settings of one training; `minutes` 0 sets no limit.
 
+    The defaults are those of the joint network; `paper_settings` has the others.
+    `activation`, `averages` and `averaged_documents` are for the paper's network,
+    `documents` and `terms` for the joint one.
+    """
+
+    recipe: Recipe = "joint"
     preset: str = "auto"
     activation: Activation = "linear"
-    dropout: float = 0.2
-    epochs: int = 15
+    dropout: float = 0.5
+    epochs: int = 8
     batch_size: int = 256
-    learning_rate: float = 0.002
-    warm_up: int = 200
+    learning_rate: float = 0.001
+    warm_up: int = 100
     patience: int = 5
     held_out: float = 0.02
     min_frequency: int = 1
-    sampled_outputs: int = 3500
+    sampled_outputs: int = 20_000
     averages: bool = True
     averaged_documents: int = 50_000
+    documents: int = 100_000
+    terms: int = 100_000
     seed: int = 0
     precision: Precision = "auto"
     device: str = "auto"
     minutes: float = 0.0
 
     @classmethod
-    def from_config(cls, config: Config) -> TrainingSettings:
-        """What labelkin.toml says."""
-        return cls(**config.training.model_dump())
+    def from_config(cls, config: Config, recipe: Recipe | None = None) -> TrainingSettings:
+        """What labelkin.toml says of its recipe, or of another."""
+        values = config.training.model_dump()
+        recipe = recipe or config.training.recipe
+        if recipe == "joint":
+            values |= config.joint.model_dump()
+            values["preset"] = str(values.pop("latent") or "auto")
+        return cls(**values | {"recipe": recipe})
+
+    @property
+    def needs_neighbours(self) -> bool:
+        """Whether the training looks at the neighbours of documents."""
+        if self.recipe == "joint":
+            return self.epochs > 0
+        return bool(self.epochs and self.averages and self.averaged_documents)
+
+    @property
+    def searched_documents(self) -> int:
+        """Of how many documents the neighbours are looked up, at most."""
+        return self.documents if self.recipe == "joint" else self.averaged_documents
+
+    def check_preset(self, labels: int, documents: int) -> None:
+        """Raise ConfigError if the preset is not one of the recipe's."""
+        if self.recipe == "joint":
+            latent_size(self.preset, labels, documents)
+        else:
+            make_architecture(self.preset, labels, documents)
+
+
+def paper_settings(**changes: Any) -> TrainingSettings:
+    """The settings of the paper's network, with changes."""
+    values: dict[str, Any] = {
+        "recipe": "paper",
+        "dropout": 0.2,
+        "epochs": 15,
+        "learning_rate": 0.002,
+        "warm_up": 200,
+        "sampled_outputs": 3500,
+    }
+    return TrainingSettings(**values | changes)

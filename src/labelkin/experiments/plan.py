@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from labelkin.autoencoder.training_settings import TrainingSettings
+from labelkin.autoencoder.training_settings import paper_settings
 from labelkin.evaluate import Band
 from labelkin.exceptions import ConfigError
 from labelkin.experiments.cases import Group, Row, rows_of
@@ -115,7 +115,7 @@ class Plan:
             part = self.grid.models[name].model_dump(exclude={"epochs_by_size"})
             epochs, minutes = self.grid.limits(name, size)
             part |= {"epochs": epochs, "minutes": minutes, "seed": self.grid.seed}
-            settings = TrainingSettings(**part)
+            settings = paper_settings(**part)
             stage = ModelStage(self.work, name, settings, self.collection(size))
             self._models[size, name] = stage
         return self._models[size, name]

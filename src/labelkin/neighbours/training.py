@@ -3,44 +3,70 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from labelkin.autoencoder.training_data import TrainingData, TrainingNeighbours
 from labelkin.neighbours.search import NeighbourSearch
 
-_K = 30
 _BATCH = 1000
 
+Integers = npt.NDArray[np.int64]
 
-def training_neighbours(
-    search: NeighbourSearch,
-    data: TrainingData,
-    most: int,
-    seed: int,
-    progress: Callable[[int, int], None] | None = None,
-) -> TrainingNeighbours:
-    """Neighbours of at most `most` training documents and of all validation documents.
 
-    Weights are 1 − d, with `self` distances. Only training and held-out documents
-    count as neighbours.
+@dataclass(frozen=True, eq=False)
+class NearestRows:
+    """The nearest rows of some documents, closest first, filled up with −1.
+
+    Closeness is 1 − d, with `self` distances.
     """
-    is_there = np.zeros(data.label_sets.rows, dtype=np.bool_)
-    is_there[data.rows] = is_there[data.held_out] = True
+
+    rows: Integers
+    near: Integers
+    closeness: npt.NDArray[np.float32]
+
+    def among(self, rows: Integers, others: Integers, k: int) -> TrainingNeighbours:
+        """The nearest `k` of `rows` that are among `others`; the next ones move up."""
+        width = max(self.near.max(initial=-1), others.max(initial=-1)) + 2
+        is_there = np.zeros(width, dtype=np.bool_)
+        is_there[others] = True
+        places = np.searchsorted(self.rows, rows)
+        near = self.near[places]
+        # Place −1 is the last one, which no row has.
+        known = is_there[near]
+        order = np.argsort(~known, axis=1, kind="stable")[:, :k]
+        known = np.take_along_axis(known, order, 1)
+        return TrainingNeighbours(
+            rows,
+            np.where(known, np.take_along_axis(near, order, 1), -1),
+            np.where(known, np.take_along_axis(self.closeness[places], order, 1), 0),
+        )
+
+
+def find_nearest(
+    search: NeighbourSearch,
+    rows: Integers,
+    k: int,
+    progress: Callable[[int, int], None] | None = None,
+) -> NearestRows:
+    """The nearest `k` documents of those in `rows`, which are ascending."""
+    near = np.full((len(rows), k), -1, dtype=np.int64)
+    closeness = np.zeros((len(rows), k), dtype=np.float32)
+    for start in range(0, len(rows), _BATCH):
+        part = slice(start, min(start + _BATCH, len(rows)))
+        found = search.search_rows(rows[part], k)
+        near[part, : found.k] = found.rows
+        closeness[part, : found.k] = np.where(found.rows >= 0, 1 - found.distances("self"), 0)
+        if progress is not None:
+            progress(part.stop, len(rows))
+    return NearestRows(rows, near, closeness)
+
+
+def rows_to_search(data: TrainingData, most: int, seed: int) -> Integers:
+    """At most `most` training documents, and all validation documents."""
     rows = data.rows
     if len(rows) > most:
         rows = np.random.default_rng((seed, most)).choice(rows, most, replace=False)
-    rows = np.union1d(rows, data.validation)
-    near = np.full((len(rows), _K), -1, dtype=np.int64)
-    weights = np.zeros((len(rows), _K), dtype=np.float32)
-    for start in range(0, len(rows), _BATCH):
-        part = slice(start, min(start + _BATCH, len(rows)))
-        neighbours = search.search_rows(rows[part], _K)
-        # Documents that were added after the label sets were read have none here.
-        known = (neighbours.rows >= 0) & (neighbours.rows < data.label_sets.rows)
-        known[known] = is_there[neighbours.rows[known]]
-        near[part] = np.where(known, neighbours.rows, -1)
-        weights[part] = np.where(known, 1 - neighbours.distances("self"), 0)
-        if progress is not None:
-            progress(part.stop, len(rows))
-    return TrainingNeighbours(rows, near, weights)
+    return np.union1d(rows, data.validation)

@@ -52,7 +52,7 @@ class TextPages:
 
 
 def count_terms(
-    pages: TextPages, words_of: Callable[[list[Document]], list[list[str]]], **least: int
+    pages: TextPages, words_of: Callable[[list[Document]], list[list[str]]], **least: Any
 ) -> tuple[Terms, csr_matrix[Any]]:
     """The terms that are frequent enough, and how often each text has them: two passes."""
     from scipy.sparse import vstack
@@ -66,6 +66,17 @@ def count_terms(
 def count_wording(
     snapshot: Snapshot, rows: npt.NDArray[np.int64], progress: Progress | None = None
 ) -> tuple[Terms, csr_matrix[Any]]:
-    """All words of the texts of `rows`, and how often each text has them."""
+    """All words of the texts of `rows` and pairs of them, and how often each text has them."""
     pages = TextPages(snapshot, rows, 2, "Counting words", progress)
     return count_terms(pages, wording_of, at_least=3, pairs_at_least=5)
+
+
+def count_words(
+    snapshot: Snapshot,
+    rows: npt.NDArray[np.int64],
+    most: int,
+    progress: Progress | None = None,
+) -> tuple[Terms, csr_matrix[Any]]:
+    """As `count_wording`, without pairs; at most so many words, the most frequent ones."""
+    pages = TextPages(snapshot, rows, 2, "Counting words", progress)
+    return count_terms(pages, wording_of, at_least=3, pairs=False, most=most)

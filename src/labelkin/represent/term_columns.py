@@ -74,6 +74,7 @@ class TermColumns:
             single.append(" " not in term)
             titled.append(term.startswith(_TITLE))
         self.idf = idf
+        self._has_pairs = not all(single)
         self.is_single = np.array(single, dtype=np.bool_)
         self._in_title = np.array(titled, dtype=np.bool_)
         unsorted = np.array(hashes, dtype=np.int64)
@@ -88,19 +89,24 @@ class TermColumns:
         *,
         at_least: int = 2,
         pairs_at_least: int = 4,
+        pairs: bool = True,
+        most: int | None = None,
     ) -> tuple[TermColumns, list[str]]:
         """The terms of `count` documents, given as words in text order; also as a list.
 
-        A word, or a pair of words, must be in so many documents to get a column.
+        A word, or a pair of words, must be in so many documents to get a column; of
+        more than `most`, the most frequent ones get one.
         """
         frequencies: Counter[str] = Counter()
         for stems in documents:
-            frequencies.update(set(_terms(stems)))
+            frequencies.update(set(_terms(stems, pairs=pairs)))
         kept = sorted(
             term
             for term, frequency in frequencies.items()
             if frequency >= (pairs_at_least if " " in term else at_least)
         )
+        if most is not None and len(kept) > most:
+            kept = sorted(sorted(kept, key=lambda term: -frequencies[term])[:most])
         idf = np.log(count / np.array([frequencies[term] for term in kept], dtype=np.float32))
         return cls(kept, idf.astype(np.float32)), kept
 
@@ -123,7 +129,7 @@ class TermColumns:
         columns: list[npt.NDArray[np.int64]] = []
         counts: list[npt.NDArray[np.int64]] = []
         for stems in documents:
-            known = self.columns(list(_terms(stems)))
+            known = self.columns(list(_terms(stems, pairs=self._has_pairs)))
             distinct, times = np.unique(known[known >= 0], return_counts=True)
             columns.append(distinct)
             counts.append(times)
@@ -165,7 +171,8 @@ def unit_rows(matrix: csr_matrix[Any]) -> csr_matrix[Any]:
     return matrix
 
 
-def _terms(stems: Sequence[str]) -> Iterator[str]:
+def _terms(stems: Sequence[str], *, pairs: bool) -> Iterator[str]:
     yield from stems
-    for first, second in pairwise(stems):
-        yield f"{first} {second}"
+    if pairs:
+        for first, second in pairwise(stems):
+            yield f"{first} {second}"

@@ -40,10 +40,10 @@ from labelkin.rerank.ranker import Ranker, fit_ranker
 from labelkin.rerank.settings import RerankTrainingSettings
 from labelkin.rerank.signals import SIGNALS, feature_names, ordered
 from labelkin.rerank.statistics import count_statistics
-from labelkin.rerank.training_data import TrainingContext, TrainingData, with_reserve
+from labelkin.rerank.training_data import TrainingContext, TrainingData
 from labelkin.scoring.queries import Queries
 from labelkin.scoring.settings import RERANK_DEPTH
-from labelkin.store.held_out import LEAST_DOCUMENTS, Fold, HeldOut
+from labelkin.store.held_out import LEAST_DOCUMENTS, Fold, HeldOut, with_reserve
 from labelkin.store.models import Models, software_versions
 from labelkin.store.snapshot import Views
 

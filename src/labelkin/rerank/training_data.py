@@ -19,7 +19,7 @@ from labelkin.rerank.labelled_texts import LabelledTexts, label_matrix, read_lab
 from labelkin.rerank.pairs import Integers
 from labelkin.rerank.settings import RerankTrainingSettings
 from labelkin.scoring.policy import policy_for
-from labelkin.store.held_out import LARGEST_SHARE
+from labelkin.store.held_out import with_reserve
 from labelkin.store.snapshot import Snapshot, Views
 
 if TYPE_CHECKING:
@@ -196,8 +196,3 @@ class TrainingContext:
     def report(self, stage: str, done: int, total: int) -> None:
         """Report the progress of a long step."""
         self._data.report(stage, done, total)
-
-
-def with_reserve(k: int) -> int:
-    """Enough neighbours to have `k` after the held-out ones are dropped."""
-    return round(k * (1 + 2 / LARGEST_SHARE)) + 10

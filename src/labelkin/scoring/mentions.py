@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from labelkin.autoencoder.ballots import NamedLabels
 from labelkin.corpus.document import Document
 from labelkin.represent.folding import folded, is_acronym, plain, text_words
 from labelkin.scoring.name_table import NameTable
@@ -117,6 +118,24 @@ class Mentions:
         inside = np.arange(starts[-1]) + np.repeat(self.starts[places] - starts[:-1], lengths)
         arrays = {field.name: getattr(self, field.name)[inside] for field in fields(self)[1:]}
         return Mentions(starts, **arrays)
+
+
+def named_labels(mentions: Mentions) -> NamedLabels:
+    """The concepts that documents name, as the joint label autoencoder reads them."""
+    features = (
+        np.minimum(mentions.title, 2) / 2,
+        np.log1p(mentions.body) / 2,
+        np.log1p(mentions.nested) / 2,
+        mentions.first,
+        np.minimum(mentions.length, 4) / 4,
+        mentions.preferred,
+        mentions.acronym,
+        np.minimum(mentions.sharing, 5) / 5,
+        mentions.weight / 10,
+    )
+    return NamedLabels(
+        mentions.starts, mentions.columns, np.column_stack(features).astype(np.float32)
+    )
 
 
 class MentionFinder:

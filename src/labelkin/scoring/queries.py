@@ -12,6 +12,7 @@ from labelkin.memo import Memo
 from labelkin.neighbours.neighbours import Neighbours
 from labelkin.neighbours.search import NeighbourSearch
 from labelkin.represent.cache import TermCache
+from labelkin.represent.term_columns import wording_of
 from labelkin.represent.texts import Texts, vectors_key
 from labelkin.scoring.mention_search import MentionSearch, TextMatches
 from labelkin.scoring.mentions import Mentions
@@ -155,6 +156,10 @@ class Queries(Texts):
         """The concepts that the texts name, as far as a policy allows them."""
         mentions = self.once("mentions", lambda: self._matches().mentions())
         return mentions if policy is None else mentions.allowed(policy.target)
+
+    def wording(self) -> list[list[str]]:
+        """All words of each document, stop words and numbers too; see `wording_of`."""
+        return self.once("wording", lambda: wording_of(self.prepared))
 
     def namings(self, place: int) -> dict[int, tuple[Naming, ...]]:
         """The words by which one document names each concept, the strongest first."""

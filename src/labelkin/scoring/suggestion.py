@@ -66,6 +66,7 @@ class SignalWeight:
 
 # `Suggestion.reason` shows these two as documents and words, not as signals.
 CARRIED, NAMED = "similar documents", "named in the text"
+WORDS = "words of the text"
 # The part of the log odds that every candidate has.
 BASE = "any candidate"
 
@@ -79,8 +80,8 @@ class Suggestion:
     `carriers` are the neighbours that support it, out of `neighbours` in total;
     `inferred_from` are the neighbours' headings that it follows from if no
     neighbour carries it; `named` are the words of the text that name it, the
-    best first. A reranked heading also has its `signals`, the strongest first,
-    and the `band` of its score.
+    best first. A heading of the label autoencoder or the reranker also has its
+    `signals`, the strongest first; a reranked one the `band` of its score.
     """
 
     concept: Concept

@@ -258,6 +258,7 @@ RECIPES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
             "heading_weight": 0.0,
         },
         "suggest": {"method": "knn", "weighting": "majority", "count": "mean", "threshold": 0.0},
+        "training": {"recipe": "paper"},
     },
 }
 
@@ -399,9 +400,51 @@ class RerankSection(Section):
         return review
 
 
+class JointSection(Section):
+    """The joint label autoencoder: its size, and how it is trained beyond [training]."""
+
+    latent: int = Field(
+        default=0,
+        ge=0,
+        le=10_000,
+        description="Dimensions of the latent space; 0 fits them to the collection.",
+    )
+    dropout: float = Field(
+        default=0.5, ge=0.0, lt=1.0, description="Dropout rate of the hidden layer."
+    )
+    epochs: int = Field(default=8, ge=1, description="Maximum number of epochs.")
+    learning_rate: float = Field(
+        default=0.001,
+        gt=0.0,
+        description="Adam's peak rate, after a warm-up and before a cosine decay.",
+    )
+    warm_up: int = Field(
+        default=100,
+        ge=0,
+        description="Steps until the peak learning rate, at most a tenth of all steps.",
+    )
+    sampled_outputs: int = Field(
+        default=20_000,
+        ge=0,
+        description="With many more headings than this, compute the loss of a step for its own "
+        "headings and about this many others. 0 uses all headings.",
+    )
+    documents: int = Field(
+        default=100_000, ge=2, description="Train on at most this many documents."
+    )
+    terms: int = Field(
+        default=100_000, ge=0, description="Read at most this many words, the most frequent ones."
+    )
+
+
 class TrainingSection(Section):
     """How the label autoencoder is trained."""
 
+    recipe: Literal["joint", "paper"] = Field(
+        default="joint",
+        description='"joint" predicts headings from neighbours, their votes and the text; '
+        '"paper" decodes averages of label sets. Keys that [joint] has as well are for "paper".',
+    )
     preset: str = Field(
         default="auto",
         description='Layer sizes: "auto" fits them to the collection; "small" (1024/256/64), '
@@ -461,7 +504,9 @@ class TrainingSection(Section):
         description="The same data and seed give the same model.",
     )
     precision: Literal["auto", "float32", "mixed"] = Field(
-        default="auto", description='"auto" uses bfloat16 mixed precision on CUDA.'
+        default="auto",
+        description='"auto" uses bfloat16 mixed precision on CUDA, and for the joint network on '
+        "processors that have it.",
     )
 
 
@@ -485,6 +530,7 @@ class Config(Section):
     lexical: LexicalSection = LexicalSection()
     rerank: RerankSection = RerankSection()
     training: TrainingSection = TrainingSection()
+    joint: JointSection = JointSection()
     extensions: dict[str, SerializeAsAny[Section]] = Field(default={}, exclude=True)
 
 

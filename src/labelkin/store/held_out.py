@@ -54,6 +54,11 @@ def row_keys(reader: Reader, seed: int, rows: int) -> Keys:
     return keys
 
 
+def with_reserve(k: int) -> int:
+    """Enough neighbours to have `k` after the held-out ones are dropped."""
+    return round(k * (1 + 2 / LARGEST_SHARE)) + 10
+
+
 @dataclass(frozen=True)
 class HeldOutRule:
     """Which documents a model has not seen: all whose key is at most `bound`."""

@@ -8,7 +8,8 @@ from labelkin.rerank.features import Evidence, Features
 from labelkin.rerank.pairs import Pairs
 from labelkin.rerank.signal import Signal, Values
 from labelkin.rerank.training_data import TrainingContext
-from labelkin.scoring.label_ae import Decoder, decoded
+from labelkin.scoring.decoder import Decoder
+from labelkin.scoring.label_ae import decoded
 from labelkin.scoring.settings import ScorerSettings
 
 # For up to this many documents only the candidates are decoded, for more all headings at once.
@@ -38,9 +39,8 @@ class AutoencoderSignal(Signal):
         """0 for headings that the decoder does not rank."""
         queries = evidence.queries
         if len(evidence) <= _FEW:
-            near = evidence.neighbours.nearest(DECODING.k)
             scores = Decoder.of(queries).scores_of(
-                near, DECODING, queries.policy(), pairs.documents, pairs.columns
+                queries, DECODING, queries.policy(), pairs.documents, pairs.columns
             )
         else:
             scores = pairs.entries(decoded(queries, DECODING).matrix(pairs.width))

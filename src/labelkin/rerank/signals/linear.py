@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from labelkin.exceptions import MissingExtraError
 from labelkin.memo import Memo
-from labelkin.represent.term_columns import TermColumns, wording_of
+from labelkin.represent.term_columns import TermColumns
 from labelkin.rerank.features import Evidence, Features
 from labelkin.rerank.pairs import Floats, Integers, Pairs, best_keys, matrix_keys
 from labelkin.rerank.signal import Arrays, Signal, Values
@@ -136,7 +136,7 @@ def _wording_margins(evidence: Evidence) -> csr_matrix[Any]:
     scorers: LinearScorers = evidence.fitted("linear")
 
     def computed() -> csr_matrix[Any]:
-        counts = scorers.terms.counts(wording_of(evidence.queries.prepared))
+        counts = scorers.terms.counts(evidence.queries.wording())
         return scorers.wording.margins(scorers.terms.weighted(counts, pairs=True), evidence.width)
 
     return evidence.once("wording margins", computed)

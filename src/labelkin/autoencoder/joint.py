@@ -1,0 +1,125 @@
+"""Runs a joint label autoencoder with NumPy; `joint_network.py` is what trains it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from labelkin.autoencoder.ballots import Ballots, log_frequencies
+from labelkin.autoencoder.model import LabelModel
+from labelkin.memo import Memo
+from labelkin.represent.term_columns import TermColumns
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from scipy.sparse import csr_matrix
+
+LEAST_VOTE = np.float32(1e-3)
+
+Floats = npt.NDArray[np.float32]
+Integers = npt.NDArray[np.int64]
+
+
+class JointAutoencoder:
+    """The layers of a joint model.
+
+    Labels from `len(model.info.labels)` on are those that the model does not
+    know: votes and names speak for them, the latent space says nothing.
+    """
+
+    def __init__(self, model: LabelModel) -> None:
+        self.model = model
+        self._labels = len(model.info.labels)
+        self._memo = Memo()
+
+    @property
+    def terms(self) -> TermColumns:
+        """The terms that texts are counted by."""
+        return self._memo.get(
+            "terms", lambda: TermColumns(self.model.words(), self.model.tensor("idf"))
+        )
+
+    def texts(self, wording: Sequence[Sequence[str]]) -> csr_matrix[Any]:
+        """The weighted terms of texts, given as their words."""
+        return self.terms.weighted(self.terms.counts(wording), pairs=False)
+
+    def weights(self, ballots: Ballots) -> Floats:
+        """The weight of each neighbour; those of a document add up to 1."""
+        tensor, features = self.model.tensor, ballots.neighbours
+        if not features.size:
+            return np.zeros(features.shape[:2], dtype=np.float32)
+        inner = np.tanh(features @ tensor("weigh1.weight").T + tensor("weigh1.bias"))
+        strength = tensor("sharpness") * features[:, :, 0] + inner @ tensor("weigh2.weight")[0]
+        strength = np.where(ballots.is_there, strength, np.float32(-30))
+        strength = np.exp(strength - strength.max(1, keepdims=True))
+        weights: Floats = strength / strength.sum(1, keepdims=True)
+        return weights
+
+    def votes(self, ballots: Ballots) -> Floats:
+        """The weighted votes of each pair of document and label."""
+        given = self.weights(ballots).ravel()[ballots.voters]
+        return np.bincount(ballots.pairs, given, len(ballots.labels)).astype(np.float32)
+
+    def latents(self, ballots: Ballots, votes: Floats, texts: csr_matrix[Any]) -> Floats:
+        """What neighbours and text say, added up: a latent vector per document."""
+        from scipy.sparse import csr_matrix
+
+        known = ballots.labels < self._labels
+        counts = np.concatenate(([0], np.cumsum(known)))
+        starts = np.concatenate((counts[ballots.starts], counts[-1:]))
+        matrix = csr_matrix(
+            (votes[known], ballots.labels[known], starts), shape=(len(ballots), self._labels)
+        )
+        return self.model.encode(matrix) + self.model.encode_terms(texts)
+
+    def corrections(self, ballots: Ballots, votes: Floats) -> Floats:
+        """What votes and names add to the logit of each pair."""
+        tensor = self.model.tensor
+        known = ballots.labels < self._labels
+        frequencies = np.full(len(known), self._rare(), dtype=np.float32)
+        frequencies[known] = tensor("frequencies")[ballots.labels[known]]
+        features = np.column_stack(
+            (
+                ballots.shares,
+                ballots.named,
+                np.sqrt(votes + np.float32(1e-6)),
+                np.log(votes + LEAST_VOTE) / 3,
+                frequencies,
+                ballots.closest[ballots.documents],
+            )
+        )
+        inner = np.maximum(features @ tensor("correct1.weight").T + tensor("correct1.bias"), 0)
+        corrections: Floats = inner @ tensor("correct2.weight")[0] + tensor("correct2.bias")[0]
+        return corrections
+
+    def decode(
+        self, ballots: Ballots, texts: csr_matrix[Any], columns: Integers | None = None
+    ) -> Floats:
+        """The logits of all labels that the model knows, or of some columns."""
+        votes = self.votes(ballots)
+        logits = self.model.decode(self.latents(ballots, votes, texts), columns)
+        added = self.corrections(ballots, votes)
+        places, inside = ballots.labels, ballots.labels < self._labels
+        if columns is not None and len(columns) == 0:
+            return logits
+        if columns is not None:
+            order = np.argsort(columns)
+            at = order[np.minimum(np.searchsorted(columns, places, sorter=order), len(order) - 1)]
+            inside = columns[at] == places
+            places = at
+        logits[ballots.documents[inside], places[inside]] += added[inside]
+        return logits
+
+    def decode_new(self, ballots: Ballots) -> tuple[Integers, Integers, Floats]:
+        """The pairs of document and label that the model does not know, and their logits."""
+        new = ballots.labels >= self._labels
+        logits = self.corrections(ballots, self.votes(ballots))[new] + self.model.tensor("rare")
+        return ballots.documents[new], ballots.labels[new], logits
+
+    def _rare(self) -> np.float32:
+        """The frequency, as a feature, of a label that is new."""
+        documents = self.model.info.data["documents"] + self.model.info.data["held_out"]
+        return np.float32(log_frequencies(np.zeros(1, dtype=np.int64), documents)[0])

@@ -1,0 +1,282 @@
+"""Decodes neighbours, their votes and the text together.
+
+Each heading's evidence is exact: what its score (as a logit) loses when one
+neighbour is left out and the others move up, and what it loses without all
+neighbours, without the words of the text, and without the names in it. A heading
+that no neighbour carries and the text does not name is inferred from the
+neighbours' headings without whose latent vectors it would score lowest.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from labelkin.autoencoder.ballots import NEIGHBOURS, Ballots, NamedLabels, cast_ballots
+from labelkin.autoencoder.columns import LabelColumns
+from labelkin.autoencoder.joint import JointAutoencoder
+from labelkin.autoencoder.model import LabelModel
+from labelkin.neighbours.neighbours import NO_NEIGHBOUR, Neighbours
+from labelkin.scoring.decoder import (
+    CHUNK,
+    INFERRED_FROM,
+    LOWEST,
+    Decoder,
+    Floats,
+    Integers,
+    matched,
+    pair_scores,
+)
+from labelkin.scoring.evidence import NeighbourEvidence
+from labelkin.scoring.mentions import named_labels
+from labelkin.scoring.policy import LabelPolicy
+from labelkin.scoring.queries import Queries
+from labelkin.scoring.ranking import Ranking
+from labelkin.scoring.settings import ScorerSettings
+from labelkin.scoring.suggestion import CARRIED, NAMED, WORDS, SignalWeight, Suggestion
+from labelkin.store.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+
+class JointDecoder(Decoder):
+    """The joint label autoencoder over one snapshot.
+
+    Vocabulary columns that the model does not know follow its labels: they are
+    scored by votes and names alone.
+    """
+
+    def __init__(self, snapshot: Snapshot, model: LabelModel) -> None:
+        super().__init__(snapshot, model)
+        known = matched(snapshot, model)
+        others = np.flatnonzero(known.places < 0)
+        self.columns = LabelColumns(np.concatenate((known.columns, others)), len(known.places))
+        self._known = len(known)
+        self._autoencoder: JointAutoencoder = model.derived.get(
+            "joint", lambda: JointAutoencoder(model)
+        )
+
+    def depth(self, scorer: ScorerSettings) -> int:  # noqa: ARG002 - always the same
+        """As many as it was trained with."""
+        return NEIGHBOURS
+
+    def rank(
+        self,
+        queries: Queries,
+        scorer: ScorerSettings,  # noqa: ARG002
+        policy: LabelPolicy | None,
+    ) -> Ranking:
+        """All labels that score above a floor, best first."""
+        parts = []
+        for start in range(0, len(queries), CHUNK):
+            inputs = _Inputs.of(self, queries, slice(start, start + CHUNK))
+            ballots = inputs.ballots(self)
+            logits = self._autoencoder.decode(ballots, inputs.texts)
+            documents, labels = np.nonzero(logits > LOWEST)
+            owners, new, values = self._autoencoder.decode_new(ballots)
+            high = values > LOWEST
+            pairs = (
+                np.concatenate((documents, owners[high])),
+                np.concatenate((labels, new[high])),
+                np.concatenate((logits[documents, labels], values[high])),
+            )
+            parts.append(self.ranked(pairs, len(logits), policy))
+        return Ranking.joined(parts) if parts else Ranking.from_lists([])
+
+    def scores_of(
+        self,
+        queries: Queries,
+        scorer: ScorerSettings,  # noqa: ARG002
+        policy: LabelPolicy | None,
+        documents: Integers,
+        columns: Integers,
+    ) -> Floats:
+        """The scores of some pairs of document and column, 0 below the floor of `rank`."""
+        targets = self.targets(policy)
+        labels = np.flatnonzero(np.isin(targets, columns))
+        inputs = _Inputs.of(self, queries, slice(0, len(queries)))
+        logits = self._logits(inputs.ballots(self), inputs.texts, labels)
+        return pair_scores(targets, labels, logits, documents, columns)
+
+    def explain(
+        self,
+        queries: Queries,
+        place: int,
+        given: tuple[npt.NDArray[np.int32], Floats],
+        evidence: NeighbourEvidence,
+        scorer: ScorerSettings,  # noqa: ARG002
+        policy: LabelPolicy | None,
+    ) -> list[Suggestion]:
+        """The labels that one document is given, with what neighbours and text contribute."""
+        columns, scores = given
+        inputs = _Inputs.of(self, queries, slice(place, place + 1))
+        ballots = inputs.ballots(self)
+        labels = self.standing_for(
+            columns, lambda some: self._logits(ballots, inputs.texts, some)[0], policy
+        )
+        parts = self._contributions(inputs, labels, evidence)
+        signals = self._signals(inputs, labels)
+        named = queries.namings(place)
+        inferred = [
+            n
+            for n, one in enumerate(columns.tolist())
+            if one not in named and not len(evidence.carrying(one))
+        ]
+        sources = dict(
+            zip(inferred, self._inferred(ballots, inputs, labels[inferred]), strict=True)
+        )
+        wanted = {int(column) for column in columns} | {c for one in sources.values() for c in one}
+        concepts = self.snapshot.concepts(sorted(wanted))
+        suggestions = []
+        for number, (column, score) in enumerate(zip(columns.tolist(), scores, strict=True)):
+            carrying = evidence.carrying(column)
+            shares = np.maximum(parts[:, number], 0)
+            shares = shares / (shares.sum() or 1.0)
+            contributing = np.union1d(np.flatnonzero(shares > 0), carrying)
+            order = contributing[np.argsort(-shares[contributing], kind="stable")]
+            suggestions.append(
+                Suggestion(
+                    concept=concepts[column],
+                    score=float(score),
+                    rank=number + 1,
+                    carriers=evidence.carriers(order.tolist(), shares[order], carrying),
+                    neighbours=len(evidence),
+                    inferred_from=tuple(concepts[c] for c in sources.get(number, ())),
+                    named=named.get(column, ()),
+                    signals=signals[number],
+                )
+            )
+        return suggestions
+
+    def _logits(self, ballots: Ballots, texts: csr_matrix[Any], labels: Integers) -> Floats:
+        """The logits of some labels, new ones too, a line per document."""
+        logits = np.full((len(ballots), len(labels)), -np.inf, dtype=np.float32)
+        is_known = labels < self._known
+        logits[:, is_known] = self._autoencoder.decode(ballots, texts, labels[is_known])
+        if not is_known.all():
+            places = np.full(len(self.columns), -1, dtype=np.int64)
+            places[labels] = np.arange(len(labels))
+            documents, new, values = self._autoencoder.decode_new(ballots)
+            wanted = places[new] >= 0
+            logits[documents[wanted], places[new[wanted]]] = values[wanted]
+        return logits
+
+    def _contributions(
+        self, inputs: _Inputs, labels: Integers, evidence: NeighbourEvidence
+    ) -> Floats:
+        """What the logit of each label loses without each neighbour: neighbours × labels."""
+        near = inputs.near
+        without = [near, *(_left_out(near, int(place)) for place in evidence.places)]
+        repeated = np.zeros(len(without), dtype=np.int64)
+        ballots = cast_ballots(
+            np.concatenate([one.rows for one in without]),
+            np.concatenate([_closeness(one) for one in without]),
+            inputs.named.taken(repeated),
+            self.columns,
+            self.snapshot.label_sets(),
+        )
+        logits = _finite(self._logits(ballots, inputs.texts[repeated], labels))
+        differences: Floats = logits[0] - logits[1:]
+        return differences
+
+    def _signals(self, inputs: _Inputs, labels: Integers) -> list[tuple[SignalWeight, ...]]:
+        """What the logit of each label loses without neighbours, words and names; largest first."""
+        lines = np.zeros(1, dtype=np.int64)
+        nothing = inputs.texts[lines] * 0
+        nobody = inputs.near.nearest(0)
+        unnamed = NamedLabels(
+            np.zeros(2, dtype=np.int64), inputs.named.columns[:0], inputs.named.features[:0]
+        )
+        whole, *reduced = (
+            _finite(self._logits(_ballots(self, near, names), texts, labels))[0]
+            for near, names, texts in (
+                (inputs.near, inputs.named, inputs.texts),
+                (nobody, inputs.named, inputs.texts),
+                (inputs.near, inputs.named, nothing),
+                (inputs.near, unnamed, inputs.texts),
+            )
+        )
+        losses = np.array([whole - one for one in reduced])
+        signals = []
+        for number in range(len(labels)):
+            weights = zip((CARRIED, WORDS, NAMED), losses[:, number].tolist(), strict=True)
+            mine = [SignalWeight(name, weight) for name, weight in weights if weight]
+            signals.append(tuple(sorted(mine, key=lambda one: -one.weight)))
+        return signals
+
+    def _inferred(self, ballots: Ballots, inputs: _Inputs, labels: Integers) -> list[list[int]]:
+        """For each label the columns of the neighbours' headings that it is inferred from."""
+        from scipy.sparse import diags
+
+        votes = self._autoencoder.votes(ballots)
+        voted = np.flatnonzero((votes > 0) & (ballots.labels < self._known))
+        if len(labels) == 0 or len(voted) == 0 or labels.max() >= self._known:
+            return [[] for _ in labels]
+        whole = self._autoencoder.latents(ballots, votes, inputs.texts)
+        headings = ballots.labels[voted]
+        shape = (len(voted), self._known)
+        parts = diags(votes[voted], format="csr")
+        parts = type(parts)((parts.data, headings, parts.indptr), shape=shape)
+        reduced = whole - self.model.encode(parts)
+        logits = self.model.decode(np.vstack((whole, reduced)), labels)
+        drops = logits[0] - logits[1:]
+        best = np.argsort(-drops, axis=0, kind="stable")[:INFERRED_FROM]
+        return [
+            [
+                int(self.columns.columns[headings[heading]])
+                for heading in best[:, number]
+                if drops[heading, number] > 0
+            ]
+            for number in range(len(labels))
+        ]
+
+
+class _Inputs:
+    """What is decoded for some documents of a batch: neighbours, weighted terms, names."""
+
+    def __init__(self, near: Neighbours, texts: csr_matrix[Any], named: NamedLabels) -> None:
+        self.near = near
+        self.texts = texts
+        self.named = named
+
+    @classmethod
+    def of(cls, decoder: JointDecoder, queries: Queries, part: slice) -> _Inputs:
+        autoencoder = decoder._autoencoder
+        near = queries.neighbours(NEIGHBOURS).nearest(NEIGHBOURS)[part]
+        texts = queries.once(
+            ("joint texts", decoder.model.checksum),
+            lambda: autoencoder.texts(queries.wording()),
+        )
+        named = queries.once("named labels", lambda: named_labels(queries.mentions()))
+        places = np.arange(*part.indices(len(queries)))
+        return cls(near, texts[places], named.taken(places))
+
+    def ballots(self, decoder: JointDecoder) -> Ballots:
+        return _ballots(decoder, self.near, self.named)
+
+
+def _ballots(decoder: JointDecoder, near: Neighbours, named: NamedLabels) -> Ballots:
+    return cast_ballots(
+        near.rows, _closeness(near), named, decoder.columns, decoder.snapshot.label_sets()
+    )
+
+
+def _closeness(near: Neighbours) -> Floats:
+    closeness: Floats = np.where(near.rows == NO_NEIGHBOUR, 0, 1 - near.distances("self"))
+    return closeness.astype(np.float32)
+
+
+def _left_out(near: Neighbours, place: int) -> Neighbours:
+    """The neighbours of one document without one of them; the next ones move up."""
+    order = np.concatenate((np.delete(np.arange(near.k), place), [place]))
+    rows, scores = near.rows[:, order], near.scores[:, order]
+    rows[:, -1], scores[:, -1] = NO_NEIGHBOUR, 0
+    return Neighbours(near.ids, rows, scores, near.own_scores, near.fingerprint)
+
+
+def _finite(logits: Floats) -> Floats:
+    """Logits of labels without votes and names, which new ones need, as very low ones."""
+    return np.maximum(logits, np.float32(-30))
