@@ -5,13 +5,15 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Sequence
-from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from labelkin.autoencoder.training_settings import TrainingSettings
 from labelkin.corpus.document import Document
@@ -23,6 +25,8 @@ from labelkin.exceptions import (
     ModelNotFoundError,
     TrainingError,
 )
+from labelkin.memo import Memo
+from labelkin.neighbours.search import NeighbourSearch
 from labelkin.represent.encoder import check_encoder_name, located_encoder
 from labelkin.rerank.settings import RerankTrainingSettings
 from labelkin.runtime import Runtime
@@ -31,12 +35,14 @@ from labelkin.store.config import CONFIG_NAME, Config, update_config
 from labelkin.store.held_out import HeldOut, row_keys, with_reserve
 from labelkin.store.models import training_lock
 from labelkin.store.reader import Reader
-from labelkin.store.snapshot import Views
+from labelkin.store.snapshot import Snapshot, Views
 
 if TYPE_CHECKING:
     from labelkin.autoencoder.fitting import AutoencoderReport
+    from labelkin.autoencoder.model import LabelModel
     from labelkin.autoencoder.training import TrainingProgress
-    from labelkin.autoencoder.training_data import TrainingData
+    from labelkin.autoencoder.training_data import TrainingData, TrainingTexts
+    from labelkin.neighbours.training import NearestRows
     from labelkin.rerank.fitting import RerankReport
 
 logger = logging.getLogger(__name__)
@@ -229,6 +235,7 @@ class Training:
         if held_out is not None and indexed != held_out.generation:
             # Documents were added while the index was built: everything starts from that state.
             held_out = self._hold_out(views.snapshot)
+        sources = self._sources(views)
         if self._label_ae is not None:
             with ExitStack() as locks:
                 if self._rerank is not None and is_first_process():
@@ -242,6 +249,7 @@ class Training:
                     held_out=held_out if is_unseen else None,
                     resume=self._resume,
                     representation=self._representation,
+                    sources=sources,
                     observer=self._observer,
                 )
             if report.label_ae is not None:
@@ -259,6 +267,7 @@ class Training:
             self._given,
             held_out=held_out if self._label_ae is not None else None,
             representation=self._representation,
+            sources=sources,
             observer=self._observer,
         )
         self._observer.trained_reranker(report.rerank)
@@ -349,6 +358,14 @@ class Training:
             self._runtime.indexes.vector_search(views, self._rerank.encoder)
         return views
 
+    def _sources(self, views: Views) -> TrainingSources | None:
+        """What several trainings share; None if nothing looks at neighbours."""
+        needs_neighbours = self._label_ae is not None and self._label_ae.needs_neighbours
+        if self._rerank is None and not needs_neighbours:
+            return None
+        search = self._runtime.indexes.search(views, self._representation)
+        return TrainingSources(search, views, self._observer)
+
     def _warn_of_lost_encoder(self) -> None:
         """Warn if the reranker so far has an encoder, from the command line, that this lacks."""
         from labelkin.rerank.model import RERANK_NAME, reranker_info
@@ -389,6 +406,7 @@ def train_label_ae(
     held_out: HeldOut | None = None,
     resume: bool = False,
     representation: str | None = None,
+    sources: TrainingSources | None = None,
     observer: TrainingObserver | None = None,
 ) -> AutoencoderReport | None:
     """Train the label autoencoder on a snapshot; needs the extra `train`.
@@ -402,7 +420,6 @@ def train_label_ae(
     from labelkin.autoencoder.fitting import adopt_model, check_training, fit_label_model
     from labelkin.autoencoder.model import MODEL_NAME
     from labelkin.autoencoder.origin import find_origin
-    from labelkin.autoencoder.training_data import make_training_data
 
     check_writable(runtime)
     observer = observer or TrainingObserver()
@@ -412,21 +429,8 @@ def train_label_ae(
     if start_from is not None:
         origin = find_origin(start_from, snapshot.columns_by_id())
         settings = origin.shaped(settings)
-    dropped = snapshot.tombstones()
-    if held_out is not None:
-        dropped = np.union1d(dropped, held_out.unseen)
-    label_sets = snapshot.label_sets()
-    data = make_training_data(
-        label_sets,
-        snapshot.generation().next_column,
-        dropped,
-        held_out=settings.held_out,
-        min_frequency=settings.min_frequency,
-        seed=settings.seed,
-        kept=None if origin is None else origin.known,
-        # Other keys than those of the reranker's held-out documents.
-        keys=row_keys(snapshot, -1 - settings.seed, label_sets.rows),
-    )
+    unseen = None if held_out is None else held_out.unseen
+    data = _training_data(snapshot, settings, unseen, kept=None if origin is None else origin.known)
     generation = snapshot.generation()
     data = replace(data, state={"generation": generation.number, "token": generation.token})
     vocabulary = snapshot.vocabulary
@@ -438,7 +442,10 @@ def train_label_ae(
         data = replace(data, left_out=held_out.rule.to_json())
     check_training(data, settings, folder, resume=resume)
     if settings.needs_neighbours:
-        data = _with_neighbours(runtime, views, data, settings, representation, observer)
+        sources = sources or TrainingSources(
+            runtime.indexes.search(views, representation), views, observer
+        )
+        data = sources.completed(data, settings)
     report: AutoencoderReport | None = fit_label_model(
         data,
         vocabulary,
@@ -451,41 +458,161 @@ def train_label_ae(
     return report
 
 
-def _with_neighbours(
-    runtime: Runtime,
-    views: Views,
-    data: TrainingData,
+def _training_data(
+    snapshot: Snapshot,
     settings: TrainingSettings,
-    representation: str | None,
-    observer: TrainingObserver,
+    unseen: npt.NDArray[np.int64] | None,
+    *,
+    kept: npt.NDArray[np.int64] | None = None,
 ) -> TrainingData:
-    """The data with the neighbours of its documents and, for the joint network, their texts."""
-    from labelkin.autoencoder.ballots import NEIGHBOURS
-    from labelkin.autoencoder.training_data import TrainingTexts
-    from labelkin.neighbours.training import find_nearest, rows_to_search
-    from labelkin.represent.counted_texts import TextPages, count_words
-    from labelkin.scoring.mention_search import MentionSearch
-    from labelkin.scoring.mentions import Mentions, named_labels
+    """The label sets of a snapshot without the rows that must not be seen."""
+    from labelkin.autoencoder.training_data import make_training_data
 
-    is_joint = settings.recipe == "joint"
-    rows = rows_to_search(data, settings.searched_documents, settings.seed)
-    k = NEIGHBOURS if is_joint else _AVERAGED
-    nearest = find_nearest(
-        runtime.indexes.search(views, representation),
-        rows,
-        with_reserve(k) if data.left_out is not None else k,
-        lambda done, total: observer.stage("Finding neighbours", done, total),
+    dropped = snapshot.tombstones()
+    if unseen is not None:
+        dropped = np.union1d(dropped, unseen)
+    label_sets = snapshot.label_sets()
+    return make_training_data(
+        label_sets,
+        snapshot.generation().next_column,
+        dropped,
+        held_out=settings.held_out,
+        min_frequency=settings.min_frequency,
+        seed=settings.seed,
+        kept=kept,
+        # Other keys than those of the reranker's held-out documents.
+        keys=row_keys(snapshot, -1 - settings.seed, label_sets.rows),
     )
-    data = replace(data, neighbours=nearest.among(rows, np.union1d(data.rows, data.held_out), k))
-    if not is_joint:
-        return data
-    snapshot = views.snapshot
-    terms, counts = count_words(snapshot, rows, settings.terms, observer.stage)
-    weighted = terms.columns.weighted(counts, pairs=False)
-    search = MentionSearch.of(snapshot)
-    pages = TextPages(snapshot, rows, 1, "Finding names", observer.stage)
-    mentions = Mentions.joined([search.matches(batch).mentions() for batch in pages])
-    return replace(data, texts=TrainingTexts(terms, weighted, named_labels(mentions)))
+
+
+@dataclass(frozen=True)
+class FoldAutoencoders:
+    """Trains the label autoencoder of a collection again, without the documents of a fold.
+
+    The reranker learns from the scores of documents that an autoencoder has not
+    seen; these do not stay.
+    """
+
+    views: Views
+    folder: Path
+    settings: TrainingSettings
+    sources: TrainingSources
+    observer: TrainingObserver
+
+    @contextmanager
+    def without(self, unseen: npt.NDArray[np.int64]) -> Iterator[LabelModel]:
+        """An autoencoder that has not seen these rows."""
+        from labelkin.autoencoder.fitting import fit_label_model
+        from labelkin.autoencoder.model import LabelModel
+
+        snapshot = self.views.snapshot
+        data = self.sources.completed(
+            _training_data(snapshot, self.settings, unseen), self.settings
+        )
+        with TemporaryDirectory(dir=self.folder, prefix=".fold-") as folder:
+            fit_label_model(
+                data,
+                snapshot.vocabulary,
+                self.settings,
+                Path(folder),
+                watcher=self.observer.epoch,
+                is_alone=True,
+            )
+            model = LabelModel(Path(folder))
+            yield model
+            model.close()
+
+
+def fold_autoencoders(
+    runtime: Runtime, views: Views, sources: TrainingSources, observer: TrainingObserver
+) -> FoldAutoencoders | None:
+    """What trains the collection's autoencoder for each fold; None if that is not possible.
+
+    The paper's network takes too long to be trained several times.
+    """
+    from labelkin.autoencoder.fitting import check_torch
+    from labelkin.autoencoder.model import LabelModel
+
+    model = runtime.models.find(LabelModel)
+    if model is None or not model.is_joint:
+        return None
+    try:
+        check_torch()
+    except MissingExtraError:
+        logger.warning(
+            "torch is not installed: the reranker sees the scores of the label autoencoder for "
+            "one fold of its documents only"
+        )
+        return None
+    known = {one.name for one in fields(TrainingSettings)}
+    values = {name: value for name, value in model.info.settings.items() if name in known}
+    settings = TrainingSettings(**values)
+    return FoldAutoencoders(views, runtime.models.folder, settings, sources, observer)
+
+
+class TrainingSources:
+    """Neighbours, words and names of a snapshot's documents, found once for several trainings."""
+
+    def __init__(
+        self,
+        search: NeighbourSearch,
+        views: Views,
+        observer: TrainingObserver | None = None,
+    ) -> None:
+        self._search = search
+        self._snapshot = views.snapshot
+        self._observer = observer or TrainingObserver()
+        self._memo = Memo()
+
+    def completed(self, data: TrainingData, settings: TrainingSettings) -> TrainingData:
+        """The data with the neighbours of its documents and, for the joint network, their texts."""
+        from labelkin.autoencoder.ballots import NEIGHBOURS
+
+        k = NEIGHBOURS if settings.recipe == "joint" else _AVERAGED
+        nearest = self._nearest(settings.searched_documents, settings.seed, k)
+        mine = np.union1d(data.rows, data.held_out)
+        rows = np.intersect1d(nearest.rows, mine, assume_unique=True)
+        data = replace(data, neighbours=nearest.among(rows, mine, k))
+        if settings.recipe != "joint":
+            return data
+        texts = self._texts(nearest.rows, settings.terms)
+        return replace(data, texts=texts.taken(np.searchsorted(nearest.rows, rows)))
+
+    def _nearest(self, most: int, seed: int, k: int) -> NearestRows:
+        """The neighbours of all documents with labels, or of a sample of them."""
+        from labelkin.neighbours.training import find_nearest
+
+        sizes = self._snapshot.label_sets().sizes()
+        tombstones = self._snapshot.tombstones()
+        sizes[tombstones[tombstones < len(sizes)]] = 0
+        rows = np.flatnonzero(sizes)
+        if len(rows) > most:
+            rows = np.sort(np.random.default_rng((seed, most)).choice(rows, most, replace=False))
+        return self._memo.get(
+            ("nearest", most, seed, k),
+            lambda: find_nearest(
+                self._search,
+                rows,
+                with_reserve(k),
+                lambda done, total: self._observer.stage("Finding neighbours", done, total),
+            ),
+        )
+
+    def _texts(self, rows: npt.NDArray[np.int64], most: int) -> TrainingTexts:
+        return self._memo.get(("texts", len(rows), most), lambda: self._read(rows, most))
+
+    def _read(self, rows: npt.NDArray[np.int64], most: int) -> TrainingTexts:
+        from labelkin.autoencoder.training_data import TrainingTexts
+        from labelkin.represent.counted_texts import TextPages, count_words
+        from labelkin.scoring.mention_search import MentionSearch
+        from labelkin.scoring.mentions import Mentions, named_labels
+
+        terms, counts = count_words(self._snapshot, rows, most, self._observer.stage)
+        weighted = terms.columns.weighted(counts, pairs=False)
+        search = MentionSearch.of(self._snapshot)
+        pages = TextPages(self._snapshot, rows, 1, "Finding names", self._observer.stage)
+        mentions = Mentions.joined([search.matches(batch).mentions() for batch in pages])
+        return TrainingTexts(terms, weighted, named_labels(mentions))
 
 
 def train_reranker(
@@ -496,6 +623,7 @@ def train_reranker(
     *,
     held_out: HeldOut | None = None,
     representation: str | None = None,
+    sources: TrainingSources | None = None,
     observer: TrainingObserver | None = None,
 ) -> RerankReport:
     """Train the reranker on a snapshot; needs the extra `rerank`.
@@ -522,6 +650,9 @@ def train_reranker(
         held_out,
         observer.stage,
         runtime.indexes,
+        fold_autoencoders(
+            runtime, views, sources or TrainingSources(search, views, observer), observer
+        ),
     )
     _draw_reliability(report, runtime.collection.config)
     return report

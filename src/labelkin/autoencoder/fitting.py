@@ -48,14 +48,15 @@ def fit_label_model(
     origin: Origin | None = None,
     resume: bool = False,
     watcher: Watcher | None = None,
+    is_alone: bool = False,
 ) -> AutoencoderReport | None:
     """Train on `data` and make the result the model in `folder`.
 
     Training starts from `origin` if there is one. Among several processes only
-    the first writes and gets a report. With `resume` an interrupted training
-    continues from its last checkpoint.
+    the first writes and gets a report, unless this one trains alone. With `resume`
+    an interrupted training continues from its last checkpoint.
     """
-    trainer = _trainer_class()(data, settings, folder, origin)
+    trainer = _trainer_class()(data, settings, folder, origin, is_alone=is_alone)
     if not trainer.workers.is_first:
         if resume:
             trainer.resume()

@@ -84,12 +84,14 @@ class Trainer:
         settings: TrainingSettings,
         folder: Path,
         origin: Origin | None = None,
+        *,
+        is_alone: bool = False,
     ) -> None:
         self.data = data
         self.settings = settings
         self.origin = origin
         self.device = find_device(settings.device)
-        self.workers = Workers.from_environment(self.device)
+        self.workers = Workers() if is_alone else Workers.from_environment(self.device)
         torch.manual_seed(settings.seed)
         self.task = make_task(data, settings, self.device, origin)
         self.network = self.task.network

@@ -57,6 +57,10 @@ class TrainingTexts:
     weighted: csr_matrix[Any]
     named: NamedLabels
 
+    def taken(self, places: Integers) -> TrainingTexts:
+        """Some of the documents."""
+        return TrainingTexts(self.terms, self.weighted[places], self.named.taken(places))
+
 
 @dataclass(frozen=True)
 class TrainingData:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from labelkin.autoencoder.training_data import TrainingData, TrainingNeighbours
+from labelkin.autoencoder.training_data import TrainingNeighbours
 from labelkin.neighbours.search import NeighbourSearch
 
 _BATCH = 1000
@@ -62,11 +62,3 @@ def find_nearest(
         if progress is not None:
             progress(part.stop, len(rows))
     return NearestRows(rows, near, closeness)
-
-
-def rows_to_search(data: TrainingData, most: int, seed: int) -> Integers:
-    """At most `most` training documents, and all validation documents."""
-    rows = data.rows
-    if len(rows) > most:
-        rows = np.random.default_rng((seed, most)).choice(rows, most, replace=False)
-    return np.union1d(rows, data.validation)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -60,9 +60,9 @@ class Evidence:
 
     Each value is computed when a signal first needs it, shared, and dropped
     with the evidence: values of documents × headings are too large to keep with
-    the queries. With `has_seen`, the models that were trained before the reranker
-    have seen the documents: the features of their signals are unknown. `counts`
-    are the term counts, if they have been computed before.
+    the queries. The models of the signals in `unknown` have seen the documents:
+    their features are not known. `counts` are the term counts, if they have been
+    computed before.
     """
 
     def __init__(
@@ -70,12 +70,12 @@ class Evidence:
         queries: Queries,
         knowledge: Knowledge,
         *,
-        has_seen: bool = False,
+        unknown: Collection[str] = (),
         counts: csr_matrix[Any] | None = None,
     ) -> None:
         self.queries = queries
         self.knowledge = knowledge
-        self._has_seen = has_seen
+        self._unknown = unknown
         self._values = Memo()
         if counts is not None:
             self._values.put("term counts", counts)
@@ -122,7 +122,7 @@ class Evidence:
 
     def knows(self, signal: Signal) -> bool:
         """Whether the features of a signal can be used."""
-        return not (self._has_seen and signal.trained_before)
+        return signal.name not in self._unknown
 
     def fitted(self, name: str) -> Any:
         """The fitted value of a signal; None if it is not part of the model."""

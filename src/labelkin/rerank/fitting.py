@@ -26,7 +26,7 @@ from labelkin.rerank.pairs import Floats
 from labelkin.rerank.ranker import check_lightgbm
 from labelkin.rerank.settings import RerankTrainingSettings
 from labelkin.rerank.signals import feature_names
-from labelkin.rerank.training import RerankTrainer, TrainedReranker
+from labelkin.rerank.training import Autoencoders, RerankTrainer, TrainedReranker
 from labelkin.scoring.ranking import Ranking
 from labelkin.store.held_out import HeldOut, HeldOutRule
 from labelkin.store.models import Models, training_lock
@@ -73,12 +73,15 @@ def fit_reranker(
     held_out: HeldOut | None = None,
     progress: Progress | None = None,
     indexes: Indexes | None = None,
+    autoencoders: Autoencoders | None = None,
 ) -> RerankReport:
     """Train a reranker and make it the model of the collection.
 
     `held_out` is what the label autoencoder was trained without; by default the
     documents are chosen here, among those that it has not seen if that is recorded.
-    `indexes` is needed if the settings name an encoder.
+    `indexes` is needed if the settings name an encoder. `autoencoders` trains the
+    autoencoder again for each fold after the first; without it, its scores are
+    unknown there.
     """
     snapshot = views.snapshot
     folder = models.folder / RERANK_NAME
@@ -100,6 +103,7 @@ def fit_reranker(
             settings,
             held_out,
             autoencoder=autoencoder if _covers(unseen, held_out) else None,
+            autoencoders=autoencoders,
             indexes=indexes,
             progress=progress,
         )

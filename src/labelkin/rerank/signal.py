@@ -41,8 +41,9 @@ class Signal(ABC):
     #: What explanations call the signal; several signals may share a name.
     reason: ClassVar[str]
     section: ClassVar[type[Section] | None] = None
-    #: Whether its model is trained only once, before the reranker and without the first fold of
-    #: the held-out documents: for those of the other folds its features are unknown.
+    #: Whether its model is trained before the reranker and without the first fold of the held-out
+    #: documents: for those of the other folds its features are unknown, unless there is a model
+    #: for each fold, as of the label autoencoder.
     trained_before: ClassVar[bool] = False
 
     def is_available(self, context: TrainingContext) -> bool:  # noqa: ARG002

@@ -11,9 +11,10 @@ documents. Everything is read from one snapshot.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +40,7 @@ from labelkin.rerank.pairs import Floats, Integers
 from labelkin.rerank.ranker import Ranker, fit_ranker
 from labelkin.rerank.settings import RerankTrainingSettings
 from labelkin.rerank.signals import SIGNALS, feature_names, ordered
+from labelkin.rerank.signals.autoencoder import AutoencoderSignal
 from labelkin.rerank.statistics import count_statistics
 from labelkin.rerank.training_data import TrainingContext, TrainingData
 from labelkin.scoring.queries import Queries
@@ -67,10 +69,20 @@ class TrainedReranker:
     scores: Floats
 
 
+class Autoencoders(Protocol):
+    """Trains a label autoencoder for a fold."""
+
+    def without(self, unseen: Integers) -> AbstractContextManager[LabelModel]:
+        """An autoencoder that has not seen these rows, for as long as it is needed."""
+        ...
+
+
 class RerankTrainer:
     """Trains a reranker on one snapshot of a collection.
 
-    `indexes` is needed if the settings name an encoder.
+    `autoencoder` has not seen the documents of the first fold; `autoencoders`
+    gives one for each of the others. `indexes` is needed if the settings name an
+    encoder.
     """
 
     def __init__(
@@ -82,6 +94,7 @@ class RerankTrainer:
         held_out: HeldOut,
         *,
         autoencoder: LabelModel | None = None,
+        autoencoders: Autoencoders | None = None,
         indexes: Indexes | None = None,
         progress: Progress | None = None,
     ) -> None:
@@ -90,6 +103,7 @@ class RerankTrainer:
         )
         self.settings = settings
         self._autoencoder = autoencoder
+        self._autoencoders = autoencoders
         self._models = models
         self._held_out = held_out
         context = self.context(np.zeros(0, dtype=np.int64))
@@ -123,7 +137,10 @@ class RerankTrainer:
         for number, fold in enumerate(self._held_out.folds):
             rest = self._knowledge(np.flatnonzero(~np.isin(texts.rows, fold.unseen)))
             mine = texts.at(self._held_out.places(fold))
-            candidates.append(self._held_out_candidates(rest, mine, fold, is_first=number == 0))
+            with self._autoencoder_for(number, fold) as autoencoder:
+                candidates.append(
+                    self._held_out_candidates(rest, mine, fold, autoencoder, is_first=number == 0)
+                )
         knowledge = self._knowledge(np.arange(len(texts)))
         if given:
             place = 0 if len(given) >= LEAST_DOCUMENTS else len(candidates)
@@ -140,7 +157,7 @@ class RerankTrainer:
         parts = []
         for start in range(0, len(documents), _BATCH):
             batch = documents[start : start + _BATCH]
-            evidence = Evidence(self._queries(batch, None), knowledge)
+            evidence = Evidence(self._queries(batch, None, self._autoencoder), knowledge)
             parts.append(self._labelled(evidence, gold[start : start + len(batch)].tocsr()))
             self.data.report("Scoring given documents", start + len(batch), len(documents))
         return LabelledCandidates.joined(parts)
@@ -161,12 +178,33 @@ class RerankTrainer:
             {name: value for name, value in fitted.items() if value is not None},
         )
 
+    @contextmanager
+    def _autoencoder_for(self, number: int, fold: Fold) -> Iterator[LabelModel | None]:
+        """A label autoencoder that has not seen the documents of a fold; None if there is none."""
+        uses_one = AutoencoderSignal.name in self.groups
+        if number == 0 or not uses_one or self._autoencoders is None:
+            yield self._autoencoder if number == 0 else None
+            return
+        with self._autoencoders.without(fold.unseen) as autoencoder:
+            yield autoencoder
+
     def _held_out_candidates(
-        self, knowledge: Knowledge, texts: LabelledTexts, fold: Fold, *, is_first: bool
+        self,
+        knowledge: Knowledge,
+        texts: LabelledTexts,
+        fold: Fold,
+        autoencoder: LabelModel | None,
+        *,
+        is_first: bool,
     ) -> LabelledCandidates:
         is_held_out = np.zeros(self.data.label_sets.rows, dtype=np.bool_)
         is_held_out[fold.unseen] = True
         k = with_reserve(RERANK_DEPTH)
+        unknown = set()
+        if not is_first:
+            unknown = {one.name for one in ordered(self.groups) if one.trained_before}
+            if autoencoder is not None:
+                unknown.discard(AutoencoderSignal.name)
         parts = []
         for start in range(0, len(texts), _BATCH):
             places = np.arange(start, min(start + _BATCH, len(texts)))
@@ -174,19 +212,24 @@ class RerankTrainer:
             near = remaining(self.data.search.search_rows(batch.rows, k), is_held_out)
             stored = self.data.snapshot.texts_of(batch.rows.tolist())
             documents = [stored[int(row)] for row in batch.rows]
-            queries = self._queries(documents, near)
+            queries = self._queries(documents, near, autoencoder)
             queries.given("mentions", batch.mentions)
             if encoder := self.settings.encoder:
                 search = self.data.vector_search()
                 by_vectors = remaining(search.search_rows(batch.rows, k), is_held_out)
                 queries.give_vectors(encoder, search.stored_vectors(batch.rows), by_vectors)
-            evidence = Evidence(queries, knowledge, has_seen=not is_first, counts=batch.counts)
+            evidence = Evidence(queries, knowledge, unknown=unknown, counts=batch.counts)
             part = self._labelled(evidence, batch.labels)
             parts.append(part if is_first else part.thinned(self.settings.seed))
             self.data.report("Scoring held-out documents", int(places[-1]) + 1, len(texts))
         return LabelledCandidates.joined(parts)
 
-    def _queries(self, documents: Sequence[Document], near: Neighbours | None) -> Queries:
+    def _queries(
+        self,
+        documents: Sequence[Document],
+        near: Neighbours | None,
+        autoencoder: LabelModel | None,
+    ) -> Queries:
         queries = Queries(
             self.data.views,
             self._models,
@@ -198,9 +241,9 @@ class RerankTrainer:
             # Only the neighbours that are given: a search would find held-out documents.
             indexes=self.data.indexes if near is None else None,
         )
-        if self._autoencoder is not None:
+        if autoencoder is not None:
             # The one that has not seen the held-out documents, whatever is trained meanwhile.
-            queries.pin(self._autoencoder)
+            queries.pin(autoencoder)
         return queries
 
     def _labelled(self, evidence: Evidence, gold: csr_matrix[Any]) -> LabelledCandidates:
