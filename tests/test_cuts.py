@@ -68,12 +68,14 @@ def held(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Held]:
         yield Held(indexer, held_out, present, queries, gold)
 
 
-def settings_of(held: Held, cut: Cut) -> Settings:
-    """The settings that labelkin.toml would give with a cut."""
+def settings_after(held: Held, report: CutReport, method: str) -> Settings:
+    """The settings of a method with all that a report writes into labelkin.toml."""
     config = held.indexer.config
-    section = getattr(config, cut.section).model_copy(update=dict(cut.values))
-    changed = config.model_copy(update={cut.section: section})
-    return Settings.from_config(changed, cut.method)
+    sections = {
+        section: getattr(config, section).model_copy(update=values)
+        for section, values in report.changes().items()
+    }
+    return Settings.from_config(config.model_copy(update=sections), method)
 
 
 def test_the_cuts_are_better_than_the_defaults(held: Held) -> None:
@@ -83,7 +85,7 @@ def test_the_cuts_are_better_than_the_defaults(held: Held) -> None:
     assert report.knn.score == pytest.approx(held.value(replace(held.settings, method="knn")))
     for cut in report.cuts:
         default = held.value(replace(held.settings, method=cut.method))
-        assert cut.score == pytest.approx(held.value(settings_of(held, cut)))
+        assert cut.score == pytest.approx(held.value(settings_after(held, report, cut.method)))
         if cut.method == "mix":
             # At the defaults nothing leads, so it is the votes.
             assert cut.score >= default

@@ -122,6 +122,8 @@ def choose_cuts(
         varied = [one for one in CHOSEN[name] if one not in kept]
         best = _best(queries, gold, replace(settings, method=name), varied)
         cuts.append(_as_cut(best, CHOSEN[name], kept))
+        # What leads a mix may be cut as label-ae cuts: as it will, not as it did.
+        settings = best.settings
     if progress is not None:
         progress(len(names), len(names))
     votes = _best(queries, gold, replace(settings, method="knn"), ())

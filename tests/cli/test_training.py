@@ -67,7 +67,6 @@ def test_everything_by_default(run: Run, demo: str) -> None:
     assert facts >= {"Layers", "Candidates", "MiF", "Calibration error", "Accept", "Review"}
     assert "autoencoder" in done.stdout.split("Signals")[1].splitlines()[0]
     assert configured()["suggest"]["method"] == "rerank"
-    assert configured()["mix"]["leading"] > 0
     value = json.loads(run("eval", demo, "held.jsonl", "--measures", "MiF", "--json").stdout)
     asked = run("eval", demo, "held.jsonl", "--measures", "MiF", "--json", "--method", "rerank")
     assert value == json.loads(asked.stdout)

@@ -107,7 +107,8 @@ def train(
 ) -> None:
     """Train the label autoencoder and the reranker with its calibration.
 
-    `rerank` becomes the default method if it does better than votes on held-out documents.
+    `rerank` becomes the default method if it does better than votes on held-out documents. The
+    cuts of label-ae, mix and mix-ranked are chosen on such documents too, unless set by hand.
     """
     if start_from is None and epochs == 0:
         raise typer.BadParameter("--epochs 0 needs --from: there is no model to adopt")
