@@ -101,6 +101,20 @@ def test_updating_keeps_comments_and_other_values(tmp_path: Path) -> None:
     assert (config.neighbours.k, config.suggest.threshold) == (30, 0.25)
 
 
+def test_a_new_key_follows_the_last_one_of_its_section(tmp_path: Path) -> None:
+    path = tmp_path / "labelkin.toml"
+    path.write_text("# Mixing.\n[mix]\nshare = 0.3\n\n# Names.\n[lexical]\nthreshold = 0.4\n")
+    update_config(path, {"mix": {"leading": 0.9}, "rerank": {"rounds": 9}}, chosen=True)
+    start, _, rest = path.read_text().partition("# mix: headings that the label autoencoder ")
+    assert start == "# Mixing.\n[mix]\nshare = 0.3\n"
+    assert "\nleading = 0.9 # labelkin train chose 0.9\n\n# Names.\n[lexical]\n" in rest
+    update_config(path, {"mix": {"leading": 0.8, "count": "mean"}})
+    assert "\nleading = 0.8\n# mix-ranked: how many headings" in path.read_text()
+    config = read_config(path)
+    assert (config.mix.leading, config.mix.count, config.rerank.rounds) == (0.8, "mean", 9)
+    assert config.lexical.threshold == 0.4
+
+
 MIX = ("leading", "share", "count", "threshold")
 
 

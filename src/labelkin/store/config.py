@@ -20,6 +20,7 @@ from pydantic import (
     ValidationInfo,
     field_validator,
 )
+from pydantic.fields import FieldInfo
 
 from labelkin.atomic import atomic_text
 from labelkin.corpus.language import normalise_language
@@ -650,11 +651,29 @@ def update_config(
                     table[name].trivia.comment = table[name].trivia.comment_ws = ""
                 if chosen and not isinstance(table, tomlkit.items.InlineTable):
                     item.comment(f"{_CHOSEN}{_toml_value(value)}")
-                table[name] = item
+                if name not in table and isinstance(table, tomlkit.items.Table):
+                    _append(table, section, name, item)
+                else:
+                    table[name] = item
         text = tomlkit.dumps(document)
         parse_config(text, path)
         with atomic_text(path) as file:
             file.write(text)
+
+
+def _append(table: Any, section: str, name: str, item: Any) -> None:
+    """Add a key after the last one, before the comment that introduces the next section."""
+    import tomlkit
+
+    body, after = table.value.body, []
+    while body and body[-1][0] is None:
+        after.append(body.pop())
+    declared = type(getattr(Config(), section, None))
+    if issubclass(declared, Section) and name in declared.model_fields:
+        for line in _documentation(declared.model_fields[name]):
+            table.add(tomlkit.comment(line))
+    table[name] = item
+    body.extend(reversed(after))
 
 
 def set_by_hand(path: Path, section: str, names: Iterable[str]) -> frozenset[str]:
@@ -704,12 +723,16 @@ def to_toml(config: Config) -> str:
         section: Section = getattr(config, section_name)
         lines += [f"# {(type(section).__doc__ or '').strip()}", f"[{section_name}]"]
         for name, field in type(section).model_fields.items():
-            default = _toml_value(field.default)
-            about = f"{field.description}{_choices(field.annotation)} Default: {default}"
-            lines += [f"# {line}" for line in textwrap.wrap(about, 86)]
+            lines += [f"# {line}" for line in _documentation(field)]
             lines.append(f"{name} = {_toml_value(getattr(section, name))}")
         lines.append("")
     return "\n".join(lines)
+
+
+def _documentation(field: FieldInfo) -> list[str]:
+    """What a key means, its choices and its default, in short lines."""
+    default = _toml_value(field.default)
+    return textwrap.wrap(f"{field.description}{_choices(field.annotation)} Default: {default}", 86)
 
 
 def _choices(annotation: Any) -> str:
