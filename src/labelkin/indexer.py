@@ -558,7 +558,8 @@ class Indexer(Closing):
         `start_from` is a model folder or a collection to start the autoencoder
         from. A model whose extra is not installed is skipped and reported.
         `rerank` becomes the collection's method if it does better than votes
-        on held-out documents.
+        on held-out documents. Cuts of methods that use the autoencoder are
+        chosen on such documents and written to labelkin.toml.
         """
         from labelkin.autoencoder.training_settings import TrainingSettings
         from labelkin.rerank.settings import RerankTrainingSettings

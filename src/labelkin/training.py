@@ -17,9 +17,11 @@ import numpy.typing as npt
 
 from labelkin.autoencoder.training_settings import TrainingSettings
 from labelkin.corpus.document import Document
+from labelkin.cuts import CHOSEN, CutReport, choose_cuts, held_out_queries, sampled
 from labelkin.exceptions import (
     CollectionBusyError,
     CollectionReadOnlyError,
+    ConfigError,
     MissingExtraError,
     ModelError,
     ModelNotFoundError,
@@ -31,11 +33,12 @@ from labelkin.represent.encoder import check_encoder_name, located_encoder
 from labelkin.rerank.settings import RerankTrainingSettings
 from labelkin.runtime import Runtime
 from labelkin.scoring.settings import Settings
-from labelkin.store.config import CONFIG_NAME, Config, update_config
-from labelkin.store.held_out import HeldOut, row_keys, with_reserve
+from labelkin.store.config import CONFIG_NAME, Config, set_by_hand, update_config
+from labelkin.store.held_out import Fold, HeldOut, row_keys, with_reserve
 from labelkin.store.models import training_lock
 from labelkin.store.reader import Reader
 from labelkin.store.snapshot import Snapshot, Views
+from labelkin.wording import counted
 
 if TYPE_CHECKING:
     from labelkin.autoencoder.fitting import AutoencoderReport
@@ -139,6 +142,8 @@ class TrainingReport:
 
     `skipped` names the models that could not be trained, with the reason.
     `method` is the collection's method afterwards, `method_before` the one before.
+    `cuts` are those of the methods that use a new label autoencoder; None if they
+    stay as they were.
     """
 
     plan: TrainingPlan
@@ -148,6 +153,7 @@ class TrainingReport:
     method_before: str = ""
     method: str = ""
     outdated_reranker: bool = False
+    cuts: CutReport | None = None
 
 
 class TrainingObserver:
@@ -164,6 +170,12 @@ class TrainingObserver:
 
     def trained_label_ae(self, report: AutoencoderReport) -> None:
         """The label autoencoder is saved."""
+
+    def chose_cuts(self, report: CutReport) -> None:
+        """The cuts for the new label autoencoder are in labelkin.toml."""
+
+    def left_cuts(self, reason: str) -> None:
+        """The cuts in labelkin.toml stay as they are, for a reason."""
 
     def trained_reranker(self, report: RerankReport) -> None:
         """The reranker is saved."""
@@ -254,6 +266,8 @@ class Training:
                 )
             if report.label_ae is not None:
                 self._observer.trained_label_ae(report.label_ae)
+                unseen = held_out if is_unseen else None
+                report.cuts = self._fit_cuts(views, report.label_ae, unseen)
         if not is_first_process():
             return report
         if self._rerank is None:
@@ -274,6 +288,46 @@ class Training:
         adopt_reranker(self._runtime, report.rerank)
         report.method = collection.config.suggest.method
         return report
+
+    def _fit_cuts(
+        self, views: Views, label_ae: AutoencoderReport, held_out: HeldOut | None
+    ) -> CutReport | None:
+        """Cuts for the new autoencoder, on documents that it has not seen.
+
+        Those that are held out for the reranker, or those that it validated with.
+        """
+        if not self._needs_index():
+            self._observer.left_cuts("the model is adopted as it is")
+            return None
+        fold = Fold(label_ae.held_out, label_ae.held_out[:0])
+        if held_out is not None and held_out.folds:
+            fold = held_out.folds[0]
+        try:
+            cuts = fit_cuts(
+                self._runtime,
+                views,
+                fold,
+                seed=label_ae.info.seed,
+                representation=self._representation,
+                observer=self._observer,
+            )
+            if cuts is None:
+                self._observer.left_cuts(
+                    f"{counted(len(fold.rows), 'document')} held out, which are too few to choose "
+                    "them on"
+                )
+                return None
+            adopt_cuts(self._runtime, cuts)
+        except ConfigError as error:
+            # Someone has edited the file meanwhile; the reranker can still be trained.
+            self._observer.left_cuts(str(error))
+            return None
+        self._observer.chose_cuts(cuts)
+        return cuts
+
+    def _needs_index(self) -> bool:
+        """Whether anything needs neighbours: all but a model that is adopted as it is."""
+        return self._rerank is not None or bool(self._label_ae and self._label_ae.epochs)
 
     def _skip_missing_extras(self) -> None:
         from labelkin.autoencoder.fitting import check_torch
@@ -323,8 +377,7 @@ class Training:
 
     def _views(self) -> Views:
         """The state to train on, its index up to date if neighbours are needed."""
-        needs_index = self._rerank is not None or bool(self._label_ae and self._label_ae.epochs)
-        if not needs_index:
+        if not self._needs_index():
             return self._runtime.views(needs_index=False)
         while True:
             try:
@@ -613,6 +666,60 @@ class TrainingSources:
         pages = TextPages(self._snapshot, rows, 1, "Finding names", self._observer.stage)
         mentions = Mentions.joined([search.matches(batch).mentions() for batch in pages])
         return TrainingTexts(terms, weighted, named_labels(mentions))
+
+
+def fit_cuts(
+    runtime: Runtime,
+    views: Views,
+    fold: Fold,
+    *,
+    seed: int = 0,
+    representation: str | None = None,
+    observer: TrainingObserver | None = None,
+) -> CutReport | None:
+    """The best cuts of the methods that use the label autoencoder; None for too few documents.
+
+    `fold` has documents that the autoencoder was trained without, of which some are
+    sampled. Values of labelkin.toml that were set by hand stay as they are.
+    """
+    observer = observer or TrainingObserver()
+    rows = sampled(fold.rows, seed)
+    if not len(rows):
+        return None
+    settings = Settings.from_config(runtime.collection.config)
+    queries, gold = held_out_queries(
+        views,
+        runtime.models,
+        runtime.indexes.search(views, representation),
+        settings,
+        rows,
+        fold.unseen,
+        lambda done, total: observer.stage("Finding neighbours", done, total),
+    )
+    return choose_cuts(
+        queries,
+        gold,
+        settings,
+        kept_cuts(runtime),
+        lambda done, total: observer.stage("Choosing cuts", done, total),
+    )
+
+
+def kept_cuts(runtime: Runtime) -> dict[str, frozenset[str]]:
+    """The values that were set by hand, by method."""
+    path = runtime.collection.path / CONFIG_NAME
+    settings = Settings.from_config(runtime.collection.config)
+    kept = {}
+    for method, names in CHOSEN.items():
+        own = replace(settings, method=method)
+        (section,) = own.implementation.as_config(own)
+        kept[method] = set_by_hand(path, section, names)
+    return kept
+
+
+def adopt_cuts(runtime: Runtime, report: CutReport) -> None:
+    """Write cuts into labelkin.toml, with comments that a training has chosen them."""
+    update_config(runtime.collection.path / CONFIG_NAME, report.changes(), chosen=True)
 
 
 def train_reranker(

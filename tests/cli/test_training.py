@@ -237,3 +237,83 @@ def test_what_does_not_go_together(
     failed = run("train", demo, *options)
     assert failed.exit_code == 2
     assert message in " ".join(failed.stderr.replace("│", " ").split())
+
+
+def test_cuts_are_chosen_written_and_reported(run: Run, demo: str) -> None:
+    done = run("train", demo, *SMALL)
+    assert done.exit_code == 0, done.stderr
+    lines = done.stdout.splitlines()
+    first = next(n for n, line in enumerate(lines) if line.startswith("method "))
+    table = [line.strip().split(maxsplit=2) for line in lines[first : first + 5]]
+    assert table[0] == ["method", "MiF", "cut"]
+    assert [row[0] for row in table[1:]] == ["knn", "label-ae", "mix", "mix-ranked"]
+    assert table[1][2] == "count mean"
+    assert (
+        "Cuts of label-ae, mix and mix-ranked chosen on 42 held-out documents (labelkin.toml).\n"
+    ) in done.stderr
+    values = {method: value for method, value, _ in table[1:]}
+    remark = f"label-ae is below knn on these documents: MiF {values['label-ae']} against "
+    assert remark + values["knn"] in done.stderr
+    assert "mix is below" not in done.stderr
+    chosen = configured()
+    assert chosen["label_ae"]["threshold"] < 0.5
+    text = Path("demo/labelkin.toml").read_text()
+    assert text.count("# labelkin train chose ") == 6
+
+    # By hand: kept, and reported.
+    assert chosen["mix"]["share"] != 0.6
+    share = f"share = {chosen['mix']['share']}"
+    Path("demo/labelkin.toml").write_text(text.replace(share, "share = 0.6"))
+    again = run("train", demo, *SMALL, "--json")
+    assert again.exit_code == 0, again.stderr
+    assert "Set by hand in [mix] and kept for mix-ranked: share 0.6.\n" in again.stderr
+    cuts = json.loads(again.stdout)["cuts"]
+    assert cuts["documents"] == 42
+    assert cuts["methods"]["mix-ranked"]["share"] == 0.6
+    assert cuts["methods"]["mix-ranked"]["kept"] == ["share"]
+    assert cuts["methods"]["label-ae"]["kept"] == []
+    assert "label-ae" in cuts["below_knn"]
+    assert configured()["mix"]["share"] == 0.6
+
+
+def test_too_few_documents_to_choose_cuts_on(run: Run, demo: str) -> None:
+    before = Path("demo/labelkin.toml").read_text()
+    done = run("train", demo, *SMALL, "--only", "label-ae")
+    assert done.exit_code == 0, done.stderr
+    assert (
+        "The cuts of label-ae, mix and mix-ranked stay as they are: 6 documents held out, which "
+        "are too few to choose them on; `labelkin tune --write` chooses them on other documents."
+    ) in done.stderr
+    assert Path("demo/labelkin.toml").read_text() == before
+    adopted = run("train", demo, "--from", demo, "--epochs", 0, "--only", "label-ae", "--json")
+    assert "stay as they are: the model is adopted as it is; `labelkin tune" in adopted.stderr
+    assert json.loads(adopted.stdout)["cuts"] is None
+
+
+def test_cuts_on_the_documents_that_the_autoencoder_validated_with(run: Run, demo: str) -> None:
+    config = Path("demo/labelkin.toml")
+    config.write_text(config.read_text().replace("held_out = 0.02", "held_out = 0.1"))
+    done = run("train", demo, *SMALL, "--only", "label-ae", "--json")
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout)["cuts"]["documents"] == 30
+    assert configured()["label_ae"]["threshold"] < 0.5
+
+
+def test_a_file_that_is_edited_meanwhile(
+    run: Run, demo: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from labelkin import training
+
+    usual = training.choose_cuts
+
+    def edited(*rest: Any) -> Any:
+        Path("demo/labelkin.toml").write_text("[mix\n")
+        return usual(*rest)
+
+    monkeypatch.setattr(training, "choose_cuts", edited)
+    Path("demo/labelkin.toml").write_text("[training]\nheld_out = 0.1\n")
+    done = run("train", demo, *SMALL, "--only", "label-ae")
+    assert done.exit_code == 0, done.stderr
+    assert "mix-ranked stay as they are: demo/labelkin.toml: not valid TOML: " in done.stderr
+    assert Path("demo/labelkin.toml").read_text() == "[mix\n"
+    assert Path("demo/models/label-ae/model.json").exists()

@@ -5,8 +5,12 @@ from pathlib import Path
 from labelkin import Indexer
 from labelkin.demo import demo_concepts, demo_documents
 from labelkin.evaluate import evaluate, parse_measure
-from labelkin.evaluate.sweep import KS, THRESHOLDS
+from labelkin.evaluate.gold import gold_evaluation
+from labelkin.evaluate.sweep import KS, THRESHOLDS, sweep
+from labelkin.scoring.settings import Settings
 from labelkin.vocab import Vocabulary
+
+CUT = ("count", "threshold")
 
 
 def test_every_combination_is_tried_and_the_best_is_what_it_says(tmp_path: Path) -> None:
@@ -22,3 +26,23 @@ def test_every_combination_is_tried_and_the_best_is_what_it_says(tmp_path: Path)
             evaluation = indexer.evaluate(documents[300:], settings=trial.settings)
             found = evaluate(evaluation, [parse_measure("MiF")])["MiF"]
             assert abs(found - trial.value) < 1e-9
+
+
+def test_only_what_may_vary_is_varied(tmp_path: Path) -> None:
+    documents = list(demo_documents(120))
+    with Indexer.create(tmp_path / "c", Vocabulary(demo_concepts())) as indexer:
+        indexer.add(documents[:100])
+        queries = indexer.queries(documents[100:], 20)
+        gold = gold_evaluation(documents[100:], queries.snapshot)
+        settings = Settings.from_config(indexer.config)
+        mif = parse_measure("MiF")
+        trials = sweep(settings, queries, gold, mif, varied=CUT)
+        assert len(trials) == 2 + len(THRESHOLDS)
+        assert {(trial.settings.k, trial.settings.knn.weighting) for trial in trials} == {
+            (20, "majority")
+        }
+        (present,) = sweep(settings, queries, gold, mif, varied=())
+        assert present.settings == settings
+        # With a depth, the ranking before the cut is what counts.
+        values = {t.value for t in sweep(settings, queries, gold, parse_measure("P@5"), varied=CUT)}
+        assert len(values) == 1

@@ -4,6 +4,7 @@ import logging
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,8 @@ from labelkin import Document, Indexer
 from labelkin.autoencoder.training_settings import TrainingSettings
 from labelkin.demo import demo_concepts, demo_documents
 from labelkin.exceptions import ModelDamagedError, ModelMismatchError, ModelNotFoundError
-from labelkin.scoring.knn import Knn
 from labelkin.scoring.decoder import Decoder
+from labelkin.scoring.knn import Knn
 from labelkin.scoring.label_ae import LabelAe
 from labelkin.scoring.method import Method
 from labelkin.scoring.mix import Mix, MixRanked
@@ -161,6 +162,16 @@ def test_mix_keeps_all_if_the_label_ae_gives_more(indexer, queries):
     assert lists(given(Mix(), near, many)) == lists(given(LabelAe(), near, many))
 
 
+def test_what_leads_a_mix_may_have_a_threshold_of_its_own(indexer, queries):
+    near = indexer.queries(queries, 20)
+    own = replace(averaging(count="mean", threshold=0.0), mix=MixSettings(leading=0.2))
+    assert lists(given(Mix(), near, own)) == lists(given(Mix(), near, averaging(threshold=0.2)))
+    assert lists(given(Mix(), near, own)) != lists(given(LabelAe(), near, own))
+    nothing = replace(own, mix=MixSettings(leading=1.0))
+    assert lists(given(Mix(), near, nothing)) == lists(given(Knn(), near))
+    assert Mix().as_config(nothing) == {"mix": {"leading": 1.0}}
+
+
 @pytest.mark.parametrize("share", [0.0, 1.0])
 def test_mix_ranked_at_its_ends(indexer, queries, share):
     near = indexer.queries(queries, 20)
@@ -169,6 +180,16 @@ def test_mix_ranked_at_its_ends(indexer, queries, share):
     for (columns, scores), (_, expected) in zip(mixed, alone, strict=True):
         assert len(columns) == len(set(columns.tolist()))
         np.testing.assert_allclose(scores[: len(expected)], expected, atol=1e-6)
+
+
+def test_without_a_share_mix_ranked_is_the_votes(indexer, queries):
+    """Labels with equal votes are in their order too: those of nearer documents first."""
+    near = indexer.queries(queries, 20)
+    votes = replace(SETTINGS, mix=MixSettings(0.0, "mean", 0.0))
+    ranked = lists(Knn().rank(near, SETTINGS))
+    mixed = lists(MixRanked().rank(near, votes))
+    assert [mine[: len(theirs)] for mine, theirs in zip(mixed, ranked, strict=True)] == ranked
+    assert lists(given(MixRanked(), near, votes)) == lists(given(Knn(), near))
 
 
 def test_mix_ranked_adds_the_scores(indexer, queries):
@@ -294,11 +315,16 @@ def test_related_headings(indexer):
 
 @pytest.mark.parametrize(
     ("method", "place"),
-    [("knn", "knn"), ("label-ae", "label_ae"), ("mix", "label_ae"), ("mix-ranked", "mix")],
+    [
+        ("knn", "knn.threshold"),
+        ("label-ae", "label_ae.threshold"),
+        ("mix", "mix.leading"),
+        ("mix-ranked", "mix.threshold"),
+    ],
 )
 def test_settings_change_where_the_method_looks(method, place):
     changed = Settings(method=method).changed(threshold=0.9, k=7)
-    assert getattr(changed, place).threshold == 0.9
+    assert attrgetter(place)(changed) == changed.implementation.threshold(changed) == 0.9
     assert changed.k == 7
 
 

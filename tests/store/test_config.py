@@ -18,6 +18,7 @@ from labelkin.store.config import (
     Config,
     WatchedConfig,
     read_config,
+    set_by_hand,
     to_toml,
     update_config,
     with_recipe,
@@ -98,6 +99,73 @@ def test_updating_keeps_comments_and_other_values(tmp_path: Path) -> None:
     assert path.read_text().startswith("# mine\n[neighbours]\nk = 30 # few\n")
     config = read_config(path)
     assert (config.neighbours.k, config.suggest.threshold) == (30, 0.25)
+
+
+def test_a_new_key_follows_the_last_one_of_its_section(tmp_path: Path) -> None:
+    path = tmp_path / "labelkin.toml"
+    path.write_text("# Mixing.\n[mix]\nshare = 0.3\n\n# Names.\n[lexical]\nthreshold = 0.4\n")
+    update_config(path, {"mix": {"leading": 0.9}, "rerank": {"rounds": 9}}, chosen=True)
+    start, _, rest = path.read_text().partition("# mix: headings that the label autoencoder ")
+    assert start == "# Mixing.\n[mix]\nshare = 0.3\n"
+    assert "\nleading = 0.9 # labelkin train chose 0.9\n\n# Names.\n[lexical]\n" in rest
+    update_config(path, {"mix": {"leading": 0.8, "count": "mean"}})
+    assert "\nleading = 0.8\n# mix-ranked: how many headings" in path.read_text()
+    config = read_config(path)
+    assert (config.mix.leading, config.mix.count, config.rerank.rounds) == (0.8, "mean", 9)
+    assert config.lexical.threshold == 0.4
+
+
+MIX = ("leading", "share", "count", "threshold")
+
+
+def test_values_that_a_training_chose_are_known_again(tmp_path: Path) -> None:
+    path = tmp_path / "labelkin.toml"
+    write_config(Config(), path)
+    assert set_by_hand(path, "mix", MIX) == set()
+    update_config(path, {"mix": {"share": 0.4, "count": "mean"}}, chosen=True)
+    assert "share = 0.4 # labelkin train chose 0.4\n" in path.read_text()
+    assert 'count = "mean" # labelkin train chose "mean"\n' in path.read_text()
+    assert set_by_hand(path, "mix", MIX) == set()
+    # The next training replaces them, comments and all.
+    update_config(path, {"mix": {"share": 0.3}}, chosen=True)
+    assert path.read_text().count("labelkin train chose") == 2
+    path.write_text(path.read_text().replace("share = 0.3", "share = 0.7"))
+    assert set_by_hand(path, "mix", MIX) == {"share"}
+    # What `labelkin tune --write` writes is the user's choice.
+    update_config(path, {"mix": {"count": "weighted"}})
+    assert 'count = "weighted"\n' in path.read_text()
+    assert set_by_hand(path, "mix", MIX) == {"share", "count"}
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("", set()),
+        ("[mix]\nshare = 0.2\n", set()),
+        ("[mix]\nshare = 0.2 # a fifth, as agreed\n", {"share"}),
+        ("mix = { share = 0.5 }\n", {"share"}),
+        ("mix.share = 0.5\nmix.threshold = 0.25\n", {"share"}),
+        ("[mix]\nthreshold = 1\n", {"threshold"}),
+    ],
+)
+def test_what_is_set_by_hand(text: str, names: set[str], tmp_path: Path) -> None:
+    path = tmp_path / "labelkin.toml"
+    assert set_by_hand(path, "mix", MIX) == set()
+    path.write_text(text)
+    assert set_by_hand(path, "mix", MIX) == names
+    update_config(path, {"mix": {"count": "mean"}}, chosen=True)
+    assert read_config(path).mix.count == "mean"
+    assert names <= set_by_hand(path, "mix", MIX)
+
+
+def test_updating_a_broken_file_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "labelkin.toml"
+    path.write_text("[mix\n")
+    with pytest.raises(ConfigError, match="not valid TOML"):
+        update_config(path, {"mix": {"share": 0.4}})
+    with pytest.raises(ConfigError, match="not valid TOML"):
+        set_by_hand(path, "mix", MIX)
+    assert path.read_text() == "[mix\n"
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from labelkin.autoencoder.architecture import AnyArchitecture
 from labelkin.autoencoder.card import draw_curves, model_card
 from labelkin.autoencoder.model import ModelInfo, save_model, vocabulary_fingerprint
 from labelkin.autoencoder.origin import Origin
-from labelkin.autoencoder.training_data import TrainingData
+from labelkin.autoencoder.training_data import Integers, TrainingData
 from labelkin.exceptions import MissingExtraError, TrainingError
 from labelkin.store.models import software_versions, training_lock
 
@@ -27,10 +27,11 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class AutoencoderReport:
-    """The result of training the label autoencoder."""
+    """The result of training the label autoencoder; `held_out` are the rows it validated with."""
 
     info: ModelInfo
     folder: Path
+    held_out: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @property
     def validation(self) -> dict[str, float]:
@@ -71,7 +72,7 @@ def fit_label_model(
             trainer.checkpoints.remove()
         info = _written(data, vocabulary, settings, trainer, trainer.run(watcher))
         trainer.forget()
-    return AutoencoderReport(info, folder)
+    return AutoencoderReport(info, folder, data.held_out)
 
 
 def adopt_model(
@@ -92,7 +93,7 @@ def adopt_model(
         save_model(folder, info, origin.tensors(data), model_card(info))
         for name in ("training.csv", "training.png"):
             (folder / name).unlink(missing_ok=True)
-    return AutoencoderReport(info, folder)
+    return AutoencoderReport(info, folder, data.held_out)
 
 
 def check_torch() -> None:

@@ -31,7 +31,7 @@ class TrainingSettings:
     warm_up: int = 100
     patience: int = 5
     held_out: float = 0.02
-    min_frequency: int = 1
+    min_frequency: int = 2
     sampled_outputs: int = 20_000
     averages: bool = True
     averaged_documents: int = 50_000
@@ -80,6 +80,7 @@ def paper_settings(**changes: Any) -> TrainingSettings:
         "epochs": 15,
         "learning_rate": 0.002,
         "warm_up": 200,
+        "min_frequency": 1,
         "sampled_outputs": 3500,
     }
     return TrainingSettings(**values | changes)

@@ -34,7 +34,6 @@ TEXTS = (
 )
 _SIDE_BY_SIDE = TEXTS[2]
 _SHOWN = 4
-_EPOCHS = 20
 MEASURES = {
     "MiF": "one figure for MiP and MiR (their harmonic mean)",
     "MiP": "precision: the share of the suggested headings that are right",
@@ -97,7 +96,7 @@ def _train(indexer: Indexer, seed: int) -> None:
     with closing(TrainingOutput(indexer.config.rerank, show=False)) as output:
         try:
             report = indexer.train(
-                label_ae=TrainingSettings(epochs=_EPOCHS, seed=seed),
+                label_ae=TrainingSettings(seed=seed),
                 rerank=RerankTrainingSettings(seed=seed),
                 observer=output,
             )

@@ -104,8 +104,15 @@ def print_unknown_labels(indexer: Indexer, settings: Sequence[Settings]) -> None
     if not any(LabelModel in one.implementation.required_models() for one in settings):
         return
     unknown = indexer.unknown_labels()
-    if unknown:
+    if not unknown:
+        return
+    headings = counted(unknown, "heading")
+    if indexer.runtime.models.get(LabelModel).is_joint:
         print_message(
-            f"The label autoencoder lacks {counted(unknown, 'heading')}: none of the documents "
-            "that it was trained on has them."
+            f"The label autoencoder scores {headings} by votes and names alone: too rare."
+        )
+    else:
+        print_message(
+            f"The label autoencoder lacks {headings}: none of the documents that it was trained on "
+            "has them."
         )

@@ -35,6 +35,13 @@ class Device(StrEnum):
     MPS = "mps"
 
 
+class TrainingRecipe(StrEnum):
+    """Which label autoencoder is trained."""
+
+    JOINT = "joint"
+    PAPER = "paper"
+
+
 class Only(StrEnum):
     """What can be trained alone."""
 
@@ -70,9 +77,19 @@ def train(
             "sentence-transformers model. The default is that of labelkin.toml.",
         ),
     ] = None,
+    recipe: Annotated[
+        TrainingRecipe | None,
+        typer.Option(
+            help="The label autoencoder: joint reads neighbours, votes, names and words; paper "
+            "averages label sets. The default is that of labelkin.toml.",
+        ),
+    ] = None,
     preset: Annotated[
         str | None,
-        typer.Option(help="auto, small, medium, large, or three sizes such as 1024/256/64."),
+        typer.Option(
+            help="auto, or the size of the latent space; with --recipe paper: auto, small, "
+            "medium, large, or three sizes such as 1024/256/64."
+        ),
     ] = None,
     epochs: Annotated[
         int | None,
@@ -107,7 +124,8 @@ def train(
 ) -> None:
     """Train the label autoencoder and the reranker with its calibration.
 
-    `rerank` becomes the default method if it does better than votes on held-out documents.
+    `rerank` becomes the default method if it does better than votes on held-out documents. The
+    cuts of label-ae, mix and mix-ranked are chosen on such documents too, unless set by hand.
     """
     if start_from is None and epochs == 0:
         raise typer.BadParameter("--epochs 0 needs --from: there is no model to adopt")
@@ -117,9 +135,11 @@ def train(
         raise typer.BadParameter("--epochs 0 trains nothing that --resume could continue")
     if only == Only.LABEL_AE and (tune or linear is not None or encoder is not None):
         raise typer.BadParameter("--tune, --linear and --encoder are for the reranker")
-    if only == Only.RERANK and (preset or epochs is not None or start_from or resume):
+    if start_from is not None and recipe is not None:
+        raise typer.BadParameter("give --recipe or --from: the recipe is that of the model")
+    if only == Only.RERANK and (recipe or preset or epochs is not None or start_from or resume):
         raise typer.BadParameter(
-            "--preset, --epochs, --from and --resume are for the label autoencoder"
+            "--recipe, --preset, --epochs, --from and --resume are for the label autoencoder"
         )
     from labelkin.autoencoder.training_settings import TrainingSettings
     from labelkin.cli.training_output import TrainingOutput, print_outcome, report_as_json
@@ -132,7 +152,7 @@ def train(
         given = {"preset": preset, "epochs": epochs, "seed": seed}
         changes = {name: value for name, value in given.items() if value is not None}
         label_ae = replace(
-            TrainingSettings.from_config(config),
+            TrainingSettings.from_config(config, None if recipe is None else recipe.value),
             **changes,  # type: ignore[arg-type]
             device=device.value,
             minutes=time_budget,

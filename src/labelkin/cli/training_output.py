@@ -6,13 +6,23 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from labelkin.cli.console import bytes_text, counted, print_facts, print_message, seconds_text
+from labelkin.autoencoder.architecture import JointArchitecture
+from labelkin.cli.console import (
+    bytes_text,
+    counted,
+    print_facts,
+    print_message,
+    print_table,
+    seconds_text,
+)
 from labelkin.cli.progress import Stages
 from labelkin.training import TrainingObserver
 
 if TYPE_CHECKING:
     from labelkin.autoencoder.fitting import AutoencoderReport
+    from labelkin.autoencoder.model import ModelInfo
     from labelkin.autoencoder.training import TrainingProgress
+    from labelkin.cuts import Cut, CutReport
     from labelkin.rerank.fitting import RerankReport
     from labelkin.store.config import RerankSection
     from labelkin.training import TrainingPlan, TrainingReport
@@ -56,6 +66,21 @@ class TrainingOutput(TrainingObserver):
         if self._show:
             print_label_ae(report)
 
+    def chose_cuts(self, report: CutReport) -> None:
+        """Print the cuts, and which methods are worse than votes."""
+        self._stages.close()
+        if self._show:
+            print_cuts(report)
+        print_cut_remarks(report)
+
+    def left_cuts(self, reason: str) -> None:
+        """Print why the cuts are as they were."""
+        self._stages.close()
+        print_message(
+            f"The cuts of label-ae, mix and mix-ranked stay as they are: {reason}; "
+            "`labelkin tune --write` chooses them on other documents."
+        )
+
     def trained_reranker(self, report: RerankReport) -> None:
         """Print how good the reranker is."""
         self._stages.close()
@@ -70,7 +95,8 @@ def print_plan(plan: TrainingPlan) -> None:
     if plan.label_ae is not None:
         line = "adopted as it is"
         if plan.label_ae.epochs:
-            label_sets = counted(plan.documents - plan.unseen, "label set")
+            kind = "label set" if plan.label_ae.recipe == "paper" else "document"
+            label_sets = counted(plan.documents - plan.unseen, kind)
             epochs = counted(plan.label_ae.epochs, "epoch")
             line = f"{label_sets}, at most {epochs}; {_about(plan.label_ae_seconds())}"
         print_message(f"  label autoencoder: {line}")
@@ -115,7 +141,7 @@ def print_label_ae(report: AutoencoderReport) -> None:
     info = report.info
     architecture, training, best = info.architecture, info.training, report.validation
     facts = [
-        ("Layers", f"{architecture.sizes} over {counted(len(info.labels), 'heading')}"),
+        ("Layers", _layers(info)),
         ("Parameters", f"{architecture.trainable_parameters(len(info.labels)):,}"),
     ]
     if not best:
@@ -125,12 +151,60 @@ def print_label_ae(report: AutoencoderReport) -> None:
     facts += [
         ("Epochs", f"{training['epochs']}, best {training['best_epoch']}"),
         ("Stopped by", training["stopped"]),
-        ("Reconstruction", f"MiF {best['MiF']:.4f} of held-out label sets, at 0.5"),
     ]
+    if "threshold" in best:
+        documents = counted(info.data["held_out"], "held-out document")
+        facts.append(("Prediction", f"MiF {best['MiF']:.4f} at its best cut, {documents}"))
+    else:
+        facts.append(("Reconstruction", f"MiF {best['MiF']:.4f} of held-out label sets, at 0.5"))
     if "predicted_MiF" in best:
         facts.append(("Prediction", f"MiF {best['predicted_MiF']:.4f} from 20 neighbours, at 0.5"))
     print_facts(facts)
     print_message(f"Trained in {seconds_text(training['seconds'])}: {report.folder}.")
+
+
+def print_cuts(report: CutReport) -> None:
+    """How good each method is at its cut, votes first."""
+    rows = [(cut.method, f"{cut.score:.4f}", _cut_text(cut)) for cut in (report.knn, *report.cuts)]
+    print_table("", [("method", False), ("MiF", True), ("cut", False)], rows)
+
+
+def print_cut_remarks(report: CutReport) -> None:
+    """Print on how many documents cuts were chosen, what was kept, and what is below votes."""
+    documents = counted(report.documents, "held-out document")
+    print_message(f"Cuts of label-ae, mix and mix-ranked chosen on {documents} (labelkin.toml).")
+    for cut in report.cuts:
+        if cut.kept:
+            kept = ", ".join(_value_text(cut, name) for name in cut.values if name in cut.kept)
+            print_message(f"Set by hand in [{cut.section}] and kept for {cut.method}: {kept}.")
+    for cut in report.cuts:
+        if cut.method in report.below_knn:
+            print_message(
+                f"{cut.method} is below knn on these documents: MiF {cut.score:.4f} against "
+                f"{report.knn.score:.4f}."
+            )
+
+
+def _cut_text(cut: Cut) -> str:
+    """A cut in words; values that cut nothing are left out."""
+    idle = {"count": "none", "threshold": 0.0}
+    names = [name for name, value in cut.values.items() if value != idle.get(name)]
+    return ", ".join(_value_text(cut, name) for name in names) or "none"
+
+
+def _value_text(cut: Cut, name: str) -> str:
+    value = cut.values[name]
+    if name == "leading" and not value:
+        return "leading as label-ae"
+    return f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
+
+
+def _layers(info: ModelInfo) -> str:
+    architecture, headings = info.architecture, counted(len(info.labels), "heading")
+    if isinstance(architecture, JointArchitecture):
+        words = counted(architecture.terms, "word")
+        return f"{architecture.sizes} over {headings} and {words}"
+    return f"{architecture.sizes} over {headings}"
 
 
 def print_reranker(report: RerankReport, targets: RerankSection) -> None:
@@ -171,10 +245,19 @@ def report_as_json(report: TrainingReport, targets: RerankSection) -> dict[str, 
             if label_ae is None
             else label_ae.info.to_json() | {"labels": len(label_ae.info.labels)}
         ),
+        "cuts": None if report.cuts is None else _cuts_as_json(report.cuts),
         "rerank": None if report.rerank is None else _reranker_as_json(report.rerank, targets),
         "method": report.method,
         "skipped": dict(report.skipped),
     }
+
+
+def _cuts_as_json(report: CutReport) -> dict[str, Any]:
+    methods = {
+        cut.method: {"MiF": cut.score, **cut.values, "kept": sorted(cut.kept)}
+        for cut in (report.knn, *report.cuts)
+    }
+    return {"documents": report.documents, "methods": methods, "below_knn": report.below_knn}
 
 
 def _reranker_as_json(report: RerankReport, targets: RerankSection) -> dict[str, Any]:

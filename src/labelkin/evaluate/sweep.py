@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import product
 from typing import get_args
@@ -47,12 +47,14 @@ def sweep(
     ks: Sequence[int] = KS,
     thresholds: Sequence[float] = THRESHOLDS,
     progress: Callable[[int, int], None] | None = None,
+    varied: Collection[str] | None = None,
 ) -> list[Trial]:
     """All combinations that the method's `sweep` tries, best first.
 
     `gold` holds the right labels and what else the measure needs. The present
     settings are among those that are tried; of equal values the one that
-    changes least wins. A limit stays as it is.
+    changes least wins. A limit stays as it is. `varied` names the values, as in the
+    method's `swept`, that may change; None for all.
     """
     method, depth = settings.implementation, settings.k
     tried = queries.within_depth(list(dict.fromkeys((*ks, depth))))
@@ -60,14 +62,23 @@ def sweep(
         # Found once for the largest k.
         queries.neighbours(max(tried))
     groups = list(method.sweep(settings, tried, thresholds))
+    if varied is not None:
+        fixed = {key: one for key, one in method.swept(settings).items() if key not in varied}
+        groups = [
+            kept
+            for group in groups
+            if (kept := [one for one in group if fixed.items() <= method.swept(one).items()])
+        ]
     if not any(settings in group for group in groups):
         groups.append([settings])
     trials: list[Trial] = []
     for number, group in enumerate(groups, start=1):
         ranked = method.rank(queries, group[0])
+        # Checking a long ranking takes longer than measuring; only measures with a depth use it.
+        longer = None if measure.depth is None else ranked
         for one in group:
             predicted = method.cut(queries, ranked, one)
-            evaluation = replace(gold, predicted=predicted, ranked=ranked)
+            evaluation = replace(gold, predicted=predicted, ranked=longer)
             trials.append(Trial(one, measure.value(evaluation)))
         if progress is not None:
             progress(number, len(groups))

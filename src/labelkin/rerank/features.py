@@ -194,7 +194,9 @@ def find_candidates(evidence: Evidence) -> Candidates:
     return Candidates(pairs, Features(evidence, pairs).matrix(groups))
 
 
-def remaining(neighbours: Neighbours, is_held_out: np.ndarray) -> Neighbours:
+def remaining(
+    neighbours: Neighbours, is_held_out: np.ndarray, depth: int = RERANK_DEPTH
+) -> Neighbours:
     """The nearest neighbours that are not held out, ranks closed up."""
     there = neighbours.rows != NO_NEIGHBOUR
     known = there & (neighbours.rows < len(is_held_out))
@@ -209,7 +211,7 @@ def remaining(neighbours: Neighbours, is_held_out: np.ndarray) -> Neighbours:
         neighbours.own_scores,
         neighbours.fingerprint,
     )
-    return kept.nearest(RERANK_DEPTH)
+    return kept.nearest(depth)
 
 
 def check_groups(folder: Path, groups: Iterable[str]) -> None:

@@ -34,7 +34,7 @@ class _Mixed(Method):
 
     def depth(self, settings: Settings) -> int:
         """As many neighbours as either scorer needs."""
-        return max(settings.knn.k, settings.label_ae.k)
+        return max(settings.knn.k, LabelAe().depth(settings))
 
     def explain(
         self,
@@ -94,24 +94,27 @@ class Mix(_Mixed):
         return cut(ranking, np.maximum(leading, given), None, settings.limit or None)
 
     def _leading(self, queries: Queries, settings: Settings) -> Ranking:
-        """The label-AE's labels above its threshold."""
+        """The label-AE's labels that come first: above a threshold of their own, or as it cuts."""
         ranking = decoded(queries, settings.label_ae, settings)
-        return cut_by(queries, ranking, settings.label_ae, settings)
+        if settings.mix.leading is None:
+            return cut_by(queries, ranking, settings.label_ae, settings)
+        return cut(ranking, None, settings.mix.leading or None, settings.limit or None)
 
     def threshold(self, settings: Settings) -> float:
-        """The label-AE's."""
-        return settings.label_ae.threshold
+        """The lowest score of the label-AE's labels that come first."""
+        leading = settings.mix.leading
+        return settings.label_ae.threshold if leading is None else leading
 
     def with_threshold(self, settings: Settings, threshold: float) -> Settings:
-        """The settings with another threshold of the label-AE."""
-        return replace(settings, label_ae=replace(settings.label_ae, threshold=threshold))
+        """The settings with another threshold of the labels that come first."""
+        return replace(settings, mix=replace(settings.mix, leading=threshold))
 
     def uncut(self, settings: Settings) -> Settings:
         """The settings without counts and thresholds."""
         return replace(
             settings,
             knn=replace(settings.knn, count=None, threshold=0.0),
-            label_ae=replace(settings.label_ae, count=None, threshold=0.0),
+            mix=replace(settings.mix, leading=0.0),
         )
 
     def sweep(
@@ -120,14 +123,17 @@ class Mix(_Mixed):
         ks: Sequence[int],  # noqa: ARG002
         thresholds: Sequence[float],
     ) -> Iterator[list[Settings]]:
-        """The label-AE's threshold."""
-        for threshold in dict.fromkeys((*thresholds, settings.label_ae.threshold)):
-            scorer = replace(settings.label_ae, count=None, threshold=threshold)
-            yield [replace(settings, label_ae=scorer)]
+        """The threshold of the labels that come first."""
+        for threshold in dict.fromkeys((*thresholds, settings.mix.leading)):
+            yield [replace(settings, mix=replace(settings.mix, leading=threshold))]
+
+    def swept(self, settings: Settings) -> dict[str, Any]:
+        """The threshold as labelkin.toml has it: 0 is the label-AE's own cut."""
+        return {"leading": settings.mix.leading or 0.0}
 
     def as_config(self, settings: Settings) -> dict[str, dict[str, Any]]:
-        """The threshold is the label-AE's."""
-        return LabelAe().as_config(settings)
+        """The section is that of both mixes."""
+        return {"mix": self.swept(settings)}
 
 
 class MixRanked(_Mixed):
@@ -136,7 +142,7 @@ class MixRanked(_Mixed):
     name = "mix-ranked"
 
     def rank(self, queries: Queries, settings: Settings) -> Ranking:
-        """All labels of either, best first."""
+        """All labels of either, best first; equal scores in the order of the votes."""
         votes = votes_of(queries, settings.knn, settings)
         from_latents = decoded(queries, settings.label_ae, settings)
         label_order = queries.snapshot.label_order()
@@ -147,7 +153,10 @@ class MixRanked(_Mixed):
         both, places = np.unique(keys, return_inverse=True)
         scores = np.bincount(places, parts, len(both)).astype(np.float64, copy=False)
         documents, columns = np.divmod(both, max(width, 1))
-        order = np.lexsort((label_order[columns], -scores, documents))
+        # Many labels of sparse votes have equal scores; votes know which neighbours are nearer.
+        by_votes = np.full(len(both), len(keys), dtype=np.int64)
+        by_votes[places[len(from_latents.columns) :]] = np.arange(len(votes.columns))
+        order = np.lexsort((label_order[columns], by_votes, -scores, documents))
         return Ranking.from_pairs(documents[order], columns[order], scores[order], len(votes))
 
     def cut(self, queries: Queries, ranking: Ranking, settings: Settings) -> Ranking:

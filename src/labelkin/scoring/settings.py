@@ -35,11 +35,16 @@ class ScorerSettings:
 
 @dataclass(frozen=True, slots=True)
 class MixSettings:
-    """How `mix-ranked` combines two rankings: the share of the autoencoder, and the cut."""
+    """How `mix-ranked` combines two rankings: the share of the autoencoder, and the cut.
+
+    `leading` is for `mix`: labels that the autoencoder scores this high come first;
+    None for those that `label-ae` gives.
+    """
 
     share: float = 0.2
     count: CountScheme | None = None
     threshold: float = 0.25
+    leading: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +118,7 @@ class Settings:
                 count=_count(label_ae.count),
                 threshold=label_ae.threshold,
             ),
-            mix=MixSettings(mix.share, _count(mix.count), mix.threshold),
+            mix=MixSettings(mix.share, _count(mix.count), mix.threshold, mix.leading or None),
             lexical=LexicalSettings(config.lexical.threshold),
             rerank=RerankSettings(
                 count=None if rerank.count == "none" else rerank.count,
@@ -152,8 +157,8 @@ class Settings:
 
         A limit replaces the method's own count and threshold: a limit of ten
         gives ten headings, unless there is a threshold as well. The threshold
-        is the method's: the autoencoder's in `mix`, the joint ranking's in
-        `mix-ranked`. `accept` and `review` are the reranker's.
+        is the method's: that of the autoencoder's headings in `mix`, the joint
+        ranking's in `mix-ranked`. `accept` and `review` are the reranker's.
         """
         voting = {"k": k, "weighting": weighting}
         given: dict[str, Any] = {key: value for key, value in voting.items() if value is not None}

@@ -20,6 +20,7 @@ from pydantic import (
     ValidationInfo,
     field_validator,
 )
+from pydantic.fields import FieldInfo
 
 from labelkin.atomic import atomic_text
 from labelkin.corpus.language import normalise_language
@@ -35,6 +36,8 @@ CONFIG_NAME = "labelkin.toml"
 # What all libraries that train accept.
 LARGEST_SEED = 2**31 - 1
 _PATIENCE_SECONDS = 10.0
+# Begins the comment behind a value that a training has chosen; the value follows.
+_CHOSEN = "labelkin train chose "
 
 
 class Section(BaseModel):
@@ -310,29 +313,44 @@ class LabelAeSection(Section):
     count: Literal["mean", "weighted", "none"] = Field(
         default="none",
         description="How many headings to suggest: the mean number of the neighbours, or all that "
-        "reach the threshold.",
+        "reach the threshold; `labelkin train` sets this.",
     )
     threshold: float = Field(
-        default=0.5, ge=0.0, le=1.0, description="Headings with a lower score are not suggested."
+        default=0.5,
+        ge=0.0,
+        le=1.0,
+        description="Headings with a lower score are not suggested; `labelkin train` sets this.",
     )
 
 
 class MixSection(Section):
-    """How `mix-ranked` combines votes and label autoencoder."""
+    """How `mix` and `mix-ranked` combine votes and label autoencoder."""
 
+    leading: float = Field(
+        default=0.0,
+        ge=0.0,
+        le=1.0,
+        description="mix: headings that the label autoencoder scores this high come first; 0 "
+        "takes those that label-ae suggests. `labelkin train` sets this.",
+    )
     share: float = Field(
         default=0.2,
         ge=0.0,
         le=1.0,
-        description="The share of the label autoencoder in the score; votes have the rest.",
+        description="mix-ranked: the share of the label autoencoder in the score; votes have the "
+        "rest. `labelkin train` sets this.",
     )
     count: Literal["mean", "weighted", "none"] = Field(
         default="none",
-        description="How many headings to suggest: the mean number of the neighbours, or all that "
-        "reach the threshold.",
+        description="mix-ranked: how many headings to suggest: the mean number of the neighbours, "
+        "or all that reach the threshold; `labelkin train` sets this.",
     )
     threshold: float = Field(
-        default=0.25, ge=0.0, le=1.0, description="Headings with a lower score are not suggested."
+        default=0.25,
+        ge=0.0,
+        le=1.0,
+        description="mix-ranked: headings with a lower score are not suggested; `labelkin train` "
+        "sets this.",
     )
 
 
@@ -422,6 +440,11 @@ class JointSection(Section):
         default=100,
         ge=0,
         description="Steps until the peak learning rate, at most a tenth of all steps.",
+    )
+    min_frequency: int = Field(
+        default=2,
+        ge=1,
+        description="Headings that fewer documents have are scored by votes and names alone.",
     )
     sampled_outputs: int = Field(
         default=20_000,
@@ -649,10 +672,14 @@ def write_config(config: Config, path: Path) -> None:
         file.write(to_toml(config))
 
 
-def update_config(path: Path, changes: Mapping[str, Mapping[str, Any]]) -> None:
+def update_config(
+    path: Path, changes: Mapping[str, Mapping[str, Any]], *, chosen: bool = False
+) -> None:
     """Change values in labelkin.toml, section by section; comments stay as they are.
 
-    A value that is not valid is refused, and the file stays as it was.
+    Values that a training has `chosen` get a comment that says so, by which
+    `set_by_hand` knows them again. A value that is not valid is refused, and the
+    file stays as it was.
     """
     import tomlkit
 
@@ -662,14 +689,80 @@ def update_config(path: Path, changes: Mapping[str, Mapping[str, Any]]) -> None:
             text = path.read_text(encoding="utf-8-sig")
         except FileNotFoundError:
             text = to_toml(Config())
-        document = tomlkit.parse(text)
+        try:
+            document = tomlkit.parse(text)
+        except tomlkit.exceptions.TOMLKitError as error:
+            raise ConfigError(f"{path}: not valid TOML: {error}") from error
         for section, values in changes.items():
             table: Any = document.setdefault(section, tomlkit.table())
-            table.update(values)
+            for name, value in values.items():
+                item = tomlkit.item(value)
+                if name in table and _chosen_value(table[name]) is not None:
+                    # The comment belonged to the value that is replaced.
+                    table[name].trivia.comment = table[name].trivia.comment_ws = ""
+                if chosen and not isinstance(table, tomlkit.items.InlineTable):
+                    item.comment(f"{_CHOSEN}{_toml_value(value)}")
+                if name not in table and isinstance(table, tomlkit.items.Table):
+                    _append(table, section, name, item)
+                else:
+                    table[name] = item
         text = tomlkit.dumps(document)
         parse_config(text, path)
         with atomic_text(path) as file:
             file.write(text)
+
+
+def _append(table: Any, section: str, name: str, item: Any) -> None:
+    """Add a key after the last one, before the comment that introduces the next section."""
+    import tomlkit
+
+    body, after = table.value.body, []
+    while body and body[-1][0] is None:
+        after.append(body.pop())
+    declared = type(getattr(Config(), section, None))
+    if issubclass(declared, Section) and name in declared.model_fields:
+        for line in _documentation(declared.model_fields[name]):
+            table.add(tomlkit.comment(line))
+    table[name] = item
+    body.extend(reversed(after))
+
+
+def set_by_hand(path: Path, section: str, names: Iterable[str]) -> frozenset[str]:
+    """The keys of a section whose values are neither their defaults nor chosen by a training.
+
+    A value with a comment of the user's own behind it is set by hand, whatever it is.
+    """
+    import tomlkit
+
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        return frozenset()
+    config = parse_config(text, path)
+    table: Any = tomlkit.parse(text).get(section, {})
+    present = getattr(config, section)
+    by_hand = set()
+    for name in names:
+        if name not in table:
+            continue
+        value, chosen = getattr(present, name), _chosen_value(table[name])
+        is_default = value == type(present).model_fields[name].default
+        has_comment = chosen is None and bool(_comment(table[name]))
+        if has_comment or not (is_default or chosen == _toml_value(value)):
+            by_hand.add(name)
+    return frozenset(by_hand)
+
+
+def _comment(item: Any) -> str:
+    """The comment behind a value; true and false have none."""
+    trivia = getattr(item, "trivia", None)
+    return "" if trivia is None else str(trivia.comment).lstrip("# ")
+
+
+def _chosen_value(item: Any) -> str | None:
+    """The value that a training chose for a key, by its comment; None if no training did."""
+    comment = _comment(item)
+    return comment.removeprefix(_CHOSEN) if comment.startswith(_CHOSEN) else None
 
 
 def to_toml(config: Config) -> str:
@@ -681,12 +774,16 @@ def to_toml(config: Config) -> str:
         section: Section = getattr(config, section_name)
         lines += [f"# {(type(section).__doc__ or '').strip()}", f"[{section_name}]"]
         for name, field in type(section).model_fields.items():
-            default = _toml_value(field.default)
-            about = f"{field.description}{_choices(field.annotation)} Default: {default}"
-            lines += [f"# {line}" for line in textwrap.wrap(about, 86)]
+            lines += [f"# {line}" for line in _documentation(field)]
             lines.append(f"{name} = {_toml_value(getattr(section, name))}")
         lines.append("")
     return "\n".join(lines)
+
+
+def _documentation(field: FieldInfo) -> list[str]:
+    """What a key means, its choices and its default, in short lines."""
+    default = _toml_value(field.default)
+    return textwrap.wrap(f"{field.description}{_choices(field.annotation)} Default: {default}", 86)
 
 
 def _choices(annotation: Any) -> str:
