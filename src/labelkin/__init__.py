@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from labelkin.scoring.settings import Settings
     from labelkin.scoring.suggestion import Suggestion
     from labelkin.store.config import Section
-    from labelkin.training import TrainingObserver, TrainingReport
+    from labelkin.training import TrainingReport
+    from labelkin.training_observer import TrainingObserver
     from labelkin.vocab import Concept, Vocabulary, read_vocabulary
 
 __all__ = [
@@ -70,7 +71,7 @@ _HOMES = {
     "Settings": "labelkin.scoring.settings",
     "Signal": "labelkin.rerank.signal",
     "Suggestion": "labelkin.scoring.suggestion",
-    "TrainingObserver": "labelkin.training",
+    "TrainingObserver": "labelkin.training_observer",
     "TrainingReport": "labelkin.training",
     "TrainingSettings": "labelkin.autoencoder.training_settings",
     "Vocabulary": "labelkin.vocab",

@@ -58,7 +58,8 @@ if TYPE_CHECKING:
     from labelkin.rerank.fitting import RerankReport
     from labelkin.rerank.settings import RerankTrainingSettings
     from labelkin.store.held_out import HeldOut
-    from labelkin.training import TrainingObserver, TrainingReport
+    from labelkin.training import TrainingReport
+    from labelkin.training_observer import TrainingObserver
 
 
 # An `add` of more documents drops the current state, so that SQLite's log can shrink.
@@ -595,9 +596,9 @@ class Indexer(Closing):
         resume: bool = False,
         observer: TrainingObserver | None = None,
     ) -> AutoencoderReport | None:
-        """Train the label autoencoder alone; see `labelkin.training.train_label_ae`."""
+        """Train the label autoencoder alone, as `labelkin.label_ae_training` does."""
         from labelkin.autoencoder.training_settings import TrainingSettings
-        from labelkin.training import train_label_ae
+        from labelkin.label_ae_training import train_label_ae
 
         settings = settings or TrainingSettings.from_config(self.config)
         return train_label_ae(
@@ -607,6 +608,27 @@ class Indexer(Closing):
             start_from=None if start_from is None else Path(start_from),
             held_out=held_out,
             resume=resume,
+            representation=representation,
+            observer=observer,
+        )
+
+    def update_label_ae(
+        self,
+        *,
+        epochs: int | None = None,
+        representation: str | None = None,
+        observer: TrainingObserver | None = None,
+    ) -> AutoencoderReport | None:
+        """Train the label autoencoder further on documents added since; None if there are none.
+
+        Headings that are new get a place in it. The reranker stays as it is.
+        """
+        from labelkin.label_ae_training import update_label_ae
+
+        return update_label_ae(
+            self.runtime,
+            self.runtime.views(representation),
+            epochs=epochs,
             representation=representation,
             observer=observer,
         )
@@ -719,7 +741,7 @@ class Indexer(Closing):
     def save_evaluation(self, summary: EvaluationSummary) -> None:
         """Store an evaluation as the collection's latest; it replaces the one before."""
         from labelkin.evaluate.stored import save_summary
-        from labelkin.training import check_writable
+        from labelkin.label_ae_training import check_writable
 
         check_writable(self.runtime)
         save_summary(self.collection.path, summary)

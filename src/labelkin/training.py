@@ -3,49 +3,46 @@
 from __future__ import annotations
 
 import logging
-import os
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from labelkin.autoencoder.training_settings import TrainingSettings
 from labelkin.corpus.document import Document
 from labelkin.cuts import CHOSEN, CutReport, choose_cuts, held_out_queries, sampled
 from labelkin.exceptions import (
     CollectionBusyError,
-    CollectionReadOnlyError,
     ConfigError,
     MissingExtraError,
     ModelError,
     ModelNotFoundError,
     TrainingError,
 )
-from labelkin.memo import Memo
-from labelkin.neighbours.search import NeighbourSearch
+from labelkin.label_ae_training import (
+    TrainingSources,
+    check_writable,
+    fold_autoencoders,
+    train_label_ae,
+)
 from labelkin.represent.encoder import check_encoder_name, located_encoder
 from labelkin.rerank.settings import RerankTrainingSettings
 from labelkin.runtime import Runtime
 from labelkin.scoring.settings import Settings
 from labelkin.store.config import CONFIG_NAME, Config, set_by_hand, update_config
-from labelkin.store.held_out import Fold, HeldOut, row_keys, with_reserve
+from labelkin.store.held_out import Fold, HeldOut
 from labelkin.store.models import training_lock
 from labelkin.store.reader import Reader
-from labelkin.store.snapshot import Snapshot, Views
+from labelkin.store.snapshot import Views
+from labelkin.training_observer import TrainingObserver, is_first_process
 from labelkin.wording import counted
 
 if TYPE_CHECKING:
     from labelkin.autoencoder.fitting import AutoencoderReport
-    from labelkin.autoencoder.model import LabelModel
-    from labelkin.autoencoder.training import TrainingProgress
-    from labelkin.autoencoder.training_data import TrainingData, TrainingTexts
-    from labelkin.neighbours.training import NearestRows
     from labelkin.rerank.fitting import RerankReport
 
 logger = logging.getLogger(__name__)
@@ -56,8 +53,6 @@ NEIGHBOURS_A_SECOND = 600
 OUTPUTS_A_SECOND = 2_500_000
 OWN_OUTPUTS = 1000
 TEXTS_A_SECOND = 2000
-# How many neighbours are averaged, at most.
-_AVERAGED = 30
 CANDIDATE_SETS_A_SECOND = 150
 # Documents to train on times trees, which are grown twice.
 GROWTH_A_SECOND = 150_000
@@ -154,36 +149,6 @@ class TrainingReport:
     method: str = ""
     outdated_reranker: bool = False
     cuts: CutReport | None = None
-
-
-class TrainingObserver:
-    """Receives the progress of a training. Override the methods of interest."""
-
-    def planned(self, report: TrainingReport) -> None:
-        """Nothing has been done yet: the plan, and what is skipped."""
-
-    def stage(self, name: str, done: int, total: int) -> None:
-        """A long step has come this far."""
-
-    def epoch(self, progress: TrainingProgress) -> None:
-        """The label autoencoder has come this far."""
-
-    def trained_label_ae(self, report: AutoencoderReport) -> None:
-        """The label autoencoder is saved."""
-
-    def chose_cuts(self, report: CutReport) -> None:
-        """The cuts for the new label autoencoder are in labelkin.toml."""
-
-    def left_cuts(self, reason: str) -> None:
-        """The cuts in labelkin.toml stay as they are, for a reason."""
-
-    def trained_reranker(self, report: RerankReport) -> None:
-        """The reranker is saved."""
-
-
-def is_first_process() -> bool:
-    """Whether this is the first, or only, process that torchrun has started."""
-    return os.environ.get("RANK", "0") == "0"
 
 
 class Training:
@@ -450,224 +415,6 @@ class Training:
         return "autoencoder" in info.groups
 
 
-def train_label_ae(
-    runtime: Runtime,
-    views: Views,
-    settings: TrainingSettings,
-    *,
-    start_from: Path | None = None,
-    held_out: HeldOut | None = None,
-    resume: bool = False,
-    representation: str | None = None,
-    sources: TrainingSources | None = None,
-    observer: TrainingObserver | None = None,
-) -> AutoencoderReport | None:
-    """Train the label autoencoder on a snapshot; needs the extra `train`.
-
-    `start_from` is a model folder, or a collection with a model, to start from;
-    labels are matched by concept id, and the layers are that model's. With 0
-    epochs it is adopted as it is, which needs no extra. `held_out` are documents that a
-    reranker is trained on afterwards, which the autoencoder must not see. Among
-    several processes (torchrun) only the first gets a report.
-    """
-    from labelkin.autoencoder.fitting import adopt_model, check_training, fit_label_model
-    from labelkin.autoencoder.model import MODEL_NAME
-    from labelkin.autoencoder.origin import find_origin
-
-    check_writable(runtime)
-    observer = observer or TrainingObserver()
-    snapshot = views.snapshot
-    folder = runtime.models.folder / MODEL_NAME
-    origin = None
-    if start_from is not None:
-        origin = find_origin(start_from, snapshot.columns_by_id())
-        settings = origin.shaped(settings)
-    unseen = None if held_out is None else held_out.unseen
-    data = _training_data(snapshot, settings, unseen, kept=None if origin is None else origin.known)
-    generation = snapshot.generation()
-    data = replace(data, state={"generation": generation.number, "token": generation.token})
-    vocabulary = snapshot.vocabulary
-    if origin is not None:
-        origin.check(data, vocabulary)
-        if settings.epochs == 0:
-            return adopt_model(data, vocabulary, settings, folder, origin)
-    if held_out is not None and origin is None:
-        data = replace(data, left_out=held_out.rule.to_json())
-    check_training(data, settings, folder, resume=resume)
-    if settings.needs_neighbours:
-        sources = sources or TrainingSources(
-            runtime.indexes.search(views, representation), views, observer
-        )
-        data = sources.completed(data, settings)
-    report: AutoencoderReport | None = fit_label_model(
-        data,
-        vocabulary,
-        settings,
-        folder,
-        origin=origin,
-        resume=resume,
-        watcher=observer.epoch if is_first_process() else None,
-    )
-    return report
-
-
-def _training_data(
-    snapshot: Snapshot,
-    settings: TrainingSettings,
-    unseen: npt.NDArray[np.int64] | None,
-    *,
-    kept: npt.NDArray[np.int64] | None = None,
-) -> TrainingData:
-    """The label sets of a snapshot without the rows that must not be seen."""
-    from labelkin.autoencoder.training_data import make_training_data
-
-    dropped = snapshot.tombstones()
-    if unseen is not None:
-        dropped = np.union1d(dropped, unseen)
-    label_sets = snapshot.label_sets()
-    return make_training_data(
-        label_sets,
-        snapshot.generation().next_column,
-        dropped,
-        held_out=settings.held_out,
-        min_frequency=settings.min_frequency,
-        seed=settings.seed,
-        kept=kept,
-        # Other keys than those of the reranker's held-out documents.
-        keys=row_keys(snapshot, -1 - settings.seed, label_sets.rows),
-    )
-
-
-@dataclass(frozen=True)
-class FoldAutoencoders:
-    """Trains the label autoencoder of a collection again, without the documents of a fold.
-
-    The reranker learns from the scores of documents that an autoencoder has not
-    seen; these do not stay.
-    """
-
-    views: Views
-    folder: Path
-    settings: TrainingSettings
-    sources: TrainingSources
-    observer: TrainingObserver
-
-    @contextmanager
-    def without(self, unseen: npt.NDArray[np.int64]) -> Iterator[LabelModel]:
-        """An autoencoder that has not seen these rows."""
-        from labelkin.autoencoder.fitting import fit_label_model
-        from labelkin.autoencoder.model import LabelModel
-
-        snapshot = self.views.snapshot
-        data = self.sources.completed(
-            _training_data(snapshot, self.settings, unseen), self.settings
-        )
-        with TemporaryDirectory(dir=self.folder, prefix=".fold-") as folder:
-            fit_label_model(
-                data,
-                snapshot.vocabulary,
-                self.settings,
-                Path(folder),
-                watcher=self.observer.epoch,
-                is_alone=True,
-            )
-            model = LabelModel(Path(folder))
-            yield model
-            model.close()
-
-
-def fold_autoencoders(
-    runtime: Runtime, views: Views, sources: TrainingSources, observer: TrainingObserver
-) -> FoldAutoencoders | None:
-    """What trains the collection's autoencoder for each fold; None if that is not possible.
-
-    The paper's network takes too long to be trained several times.
-    """
-    from labelkin.autoencoder.fitting import check_torch
-    from labelkin.autoencoder.model import LabelModel
-
-    model = runtime.models.find(LabelModel)
-    if model is None or not model.is_joint:
-        return None
-    try:
-        check_torch()
-    except MissingExtraError:
-        logger.warning(
-            "torch is not installed: the reranker sees the scores of the label autoencoder for "
-            "one fold of its documents only"
-        )
-        return None
-    known = {one.name for one in fields(TrainingSettings)}
-    values = {name: value for name, value in model.info.settings.items() if name in known}
-    settings = TrainingSettings(**values)
-    return FoldAutoencoders(views, runtime.models.folder, settings, sources, observer)
-
-
-class TrainingSources:
-    """Neighbours, words and names of a snapshot's documents, found once for several trainings."""
-
-    def __init__(
-        self,
-        search: NeighbourSearch,
-        views: Views,
-        observer: TrainingObserver | None = None,
-    ) -> None:
-        self._search = search
-        self._snapshot = views.snapshot
-        self._observer = observer or TrainingObserver()
-        self._memo = Memo()
-
-    def completed(self, data: TrainingData, settings: TrainingSettings) -> TrainingData:
-        """The data with the neighbours of its documents and, for the joint network, their texts."""
-        from labelkin.autoencoder.ballots import NEIGHBOURS
-
-        k = NEIGHBOURS if settings.recipe == "joint" else _AVERAGED
-        nearest = self._nearest(settings.searched_documents, settings.seed, k)
-        mine = np.union1d(data.rows, data.held_out)
-        rows = np.intersect1d(nearest.rows, mine, assume_unique=True)
-        data = replace(data, neighbours=nearest.among(rows, mine, k))
-        if settings.recipe != "joint":
-            return data
-        texts = self._texts(nearest.rows, settings.terms)
-        return replace(data, texts=texts.taken(np.searchsorted(nearest.rows, rows)))
-
-    def _nearest(self, most: int, seed: int, k: int) -> NearestRows:
-        """The neighbours of all documents with labels, or of a sample of them."""
-        from labelkin.neighbours.training import find_nearest
-
-        sizes = self._snapshot.label_sets().sizes()
-        tombstones = self._snapshot.tombstones()
-        sizes[tombstones[tombstones < len(sizes)]] = 0
-        rows = np.flatnonzero(sizes)
-        if len(rows) > most:
-            rows = np.sort(np.random.default_rng((seed, most)).choice(rows, most, replace=False))
-        return self._memo.get(
-            ("nearest", most, seed, k),
-            lambda: find_nearest(
-                self._search,
-                rows,
-                with_reserve(k),
-                lambda done, total: self._observer.stage("Finding neighbours", done, total),
-            ),
-        )
-
-    def _texts(self, rows: npt.NDArray[np.int64], most: int) -> TrainingTexts:
-        return self._memo.get(("texts", len(rows), most), lambda: self._read(rows, most))
-
-    def _read(self, rows: npt.NDArray[np.int64], most: int) -> TrainingTexts:
-        from labelkin.autoencoder.training_data import TrainingTexts
-        from labelkin.represent.counted_texts import TextPages, count_words
-        from labelkin.scoring.mention_search import MentionSearch
-        from labelkin.scoring.mentions import Mentions, named_labels
-
-        terms, counts = count_words(self._snapshot, rows, most, self._observer.stage)
-        weighted = terms.columns.weighted(counts, pairs=False)
-        search = MentionSearch.of(self._snapshot)
-        pages = TextPages(self._snapshot, rows, 1, "Finding names", self._observer.stage)
-        mentions = Mentions.joined([search.matches(batch).mentions() for batch in pages])
-        return TrainingTexts(terms, weighted, named_labels(mentions))
-
-
 def fit_cuts(
     runtime: Runtime,
     views: Views,
@@ -792,11 +539,3 @@ def adopt_reranker(runtime: Runtime, report: RerankReport) -> bool:
         changes["suggest"] = {"method": "rerank"}
     update_config(runtime.collection.path / CONFIG_NAME, changes)
     return is_better
-
-
-def check_writable(runtime: Runtime) -> None:
-    """Raise CollectionReadOnlyError for a collection that cannot be trained."""
-    if runtime.collection.read_only:
-        raise CollectionReadOnlyError(
-            f"{runtime.collection.path}: the collection cannot be written to"
-        )

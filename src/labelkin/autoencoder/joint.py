@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from labelkin.autoencoder.ballots import Ballots, log_frequencies
+from labelkin.autoencoder.ballots import Ballots
 from labelkin.autoencoder.model import LabelModel
 from labelkin.memo import Memo
 from labelkin.represent.term_columns import TermColumns
@@ -120,6 +120,5 @@ class JointAutoencoder:
         return ballots.documents[new], ballots.labels[new], logits
 
     def _rare(self) -> np.float32:
-        """The frequency, as a feature, of a label that is new."""
-        documents = self.model.info.data["documents"] + self.model.info.data["held_out"]
-        return np.float32(log_frequencies(np.zeros(1, dtype=np.int64), documents)[0])
+        """The frequency, as a feature, of a label that is new: that of the rarest."""
+        return np.float32(self.model.tensor("frequencies").min(initial=0))

@@ -53,13 +53,12 @@ class JointTask(Task):
         self._places = np.full(data.label_sets.rows, -1, dtype=np.int64)
         self._places[self._neighbours.rows] = np.arange(len(self._neighbours.rows))
         self._rows = data.rows[self._places[data.rows] >= 0]
-        documents = len(data.rows) + len(data.held_out)
         self.architecture = JointArchitecture(
             latent_size(settings.preset, data.labels, len(self._rows)),
             len(self._texts.terms.columns),
             dropout=settings.dropout,
         )
-        frequencies = torch.from_numpy(log_frequencies(data.frequencies, documents))
+        frequencies = torch.from_numpy(log_frequencies(data.frequencies, data.documents))
         network = JointNetwork(data.labels, self.architecture.terms, self.architecture, frequencies)
         network.set_odds(torch.from_numpy(data.log_odds()))
         if origin is not None:

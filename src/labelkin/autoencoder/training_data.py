@@ -66,8 +66,10 @@ class TrainingTexts:
 class TrainingData:
     """Label sets to train on, and some held out; labels are numbered as in the model.
 
-    The most frequent label is number 0. `left_out` describes the documents that
-    are held out for a reranker, `state` the generation of the collection.
+    The most frequent label is number 0. `frequencies` count all documents, of which
+    `rows` and `held_out` may be a part: `counted` says how many. `left_out` describes
+    the documents that are held out for a reranker, `state` the generation of the
+    collection.
     """
 
     label_sets: LabelSets
@@ -77,6 +79,7 @@ class TrainingData:
     frequencies: Integers
     neighbours: TrainingNeighbours | None = None
     texts: TrainingTexts | None = None
+    counted: int | None = None
     left_out: dict[str, Any] | None = None
     state: dict[str, Any] | None = None
 
@@ -86,13 +89,18 @@ class TrainingData:
         return len(self.columns)
 
     @property
+    def documents(self) -> int:
+        """How many documents the frequencies count."""
+        return len(self.rows) + len(self.held_out) if self.counted is None else self.counted
+
+    @property
     def learned(self) -> int:
         """How many labels occur in a document; the others come last and are not trained."""
         return int(np.count_nonzero(self.frequencies))
 
     def log_odds(self) -> npt.NDArray[np.float32]:
         """The log-odds of every label among the documents."""
-        documents = len(self.rows) + len(self.held_out)
+        documents = self.documents
         chance = (self.frequencies + _SMOOTHING) / (documents + 2 * _SMOOTHING)
         return np.log(chance / (1 - chance)).astype(np.float32)
 

@@ -118,6 +118,14 @@ def train(
         bool,
         typer.Option("--resume", help="Continue an interrupted training of the autoencoder."),
     ] = False,
+    update: Annotated[
+        bool,
+        typer.Option(
+            "--update",
+            help="Train the label autoencoder further on the documents added since its training, "
+            "with their new headings; the reranker stays as it is.",
+        ),
+    ] = False,
     representation: RepresentationName = None,
     format: CorpusFormat = None,
     json: Json = False,
@@ -135,6 +143,9 @@ def train(
         raise typer.BadParameter("--epochs 0 trains nothing that --resume could continue")
     if only == Only.LABEL_AE and (tune or linear is not None or encoder is not None):
         raise typer.BadParameter("--tune, --linear and --encoder are for the reranker")
+    others = (tune, only, recipe, preset, start_from, resume, time_budget)
+    if update and (any(others) or linear is not None or encoder is not None or seed is not None):
+        raise typer.BadParameter("--update trains as the model was trained; give --epochs alone")
     if start_from is not None and recipe is not None:
         raise typer.BadParameter("give --recipe or --from: the recipe is that of the model")
     if only == Only.RERANK and (recipe or preset or epochs is not None or start_from or resume):
@@ -145,10 +156,13 @@ def train(
     from labelkin.cli.training_output import TrainingOutput, print_outcome, report_as_json
     from labelkin.indexer import Indexer
     from labelkin.rerank.settings import RerankTrainingSettings
-    from labelkin.training import is_first_process
+    from labelkin.training_observer import is_first_process
 
     with Indexer.open(collection) as indexer:
         config = indexer.config
+        if update:
+            _update(indexer, epochs, representation, json=json)
+            return
         given = {"preset": preset, "epochs": epochs, "seed": seed}
         changes = {name: value for name, value in given.items() if value is not None}
         label_ae = replace(
@@ -181,6 +195,24 @@ def train(
             print_json(report_as_json(report, config.rerank))
 
 
+def _update(
+    indexer: Indexer, epochs: int | None, representation: str | None, *, json: bool
+) -> None:
+    """Train the label autoencoder further, and print what it is now."""
+    from labelkin.cli.training_output import TrainingOutput, label_ae_as_json
+
+    with closing(TrainingOutput(indexer.config.rerank, show=not json)) as output:
+        report = indexer.update_label_ae(
+            epochs=epochs, representation=representation, observer=output
+        )
+        if report is None:
+            print_message("Nothing new: no document was added since the training.")
+        else:
+            output.trained_label_ae(report)
+    if json:
+        print_json({"label_ae": label_ae_as_json(report)})
+
+
 def _read_given(
     indexer: Indexer, files: Sequence[Path], format: str | None = None
 ) -> list[Document]:
@@ -190,7 +222,7 @@ def _read_given(
     """
     from labelkin.corpus import read_corpus
     from labelkin.exceptions import InputError
-    from labelkin.training import is_first_process
+    from labelkin.training_observer import is_first_process
 
     if not files:
         return []

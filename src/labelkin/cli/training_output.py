@@ -16,7 +16,7 @@ from labelkin.cli.console import (
     seconds_text,
 )
 from labelkin.cli.progress import Stages
-from labelkin.training import TrainingObserver
+from labelkin.training_observer import TrainingObserver
 
 if TYPE_CHECKING:
     from labelkin.autoencoder.fitting import AutoencoderReport
@@ -238,13 +238,8 @@ def print_reranker(report: RerankReport, targets: RerankSection) -> None:
 
 def report_as_json(report: TrainingReport, targets: RerankSection) -> dict[str, Any]:
     """The results as a JSON object."""
-    label_ae = report.label_ae
     return {
-        "label_ae": (
-            None
-            if label_ae is None
-            else label_ae.info.to_json() | {"labels": len(label_ae.info.labels)}
-        ),
+        "label_ae": label_ae_as_json(report.label_ae),
         "cuts": None if report.cuts is None else _cuts_as_json(report.cuts),
         "rerank": None if report.rerank is None else _reranker_as_json(report.rerank, targets),
         "method": report.method,
@@ -258,6 +253,13 @@ def _cuts_as_json(report: CutReport) -> dict[str, Any]:
         for cut in (report.knn, *report.cuts)
     }
     return {"documents": report.documents, "methods": methods, "below_knn": report.below_knn}
+
+
+def label_ae_as_json(report: AutoencoderReport | None) -> dict[str, Any] | None:
+    """What was trained as a JSON object; None if nothing was."""
+    if report is None:
+        return None
+    return report.info.to_json() | {"labels": len(report.info.labels)}
 
 
 def _reranker_as_json(report: RerankReport, targets: RerankSection) -> dict[str, Any]:

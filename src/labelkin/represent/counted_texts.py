@@ -71,6 +71,22 @@ def count_wording(
     return count_terms(pages, wording_of, at_least=3, pairs_at_least=5)
 
 
+def count_known(
+    snapshot: Snapshot,
+    rows: npt.NDArray[np.int64],
+    terms: Terms,
+    progress: Progress | None = None,
+) -> csr_matrix[Any]:
+    """How often each text of `rows` has the words of some terms."""
+    from scipy.sparse import vstack
+
+    pages = TextPages(snapshot, rows, 1, "Counting words", progress)
+    counts: csr_matrix[Any] = vstack(
+        [terms.columns.counts(wording_of(batch)) for batch in pages], format="csr"
+    )
+    return counts
+
+
 def count_words(
     snapshot: Snapshot,
     rows: npt.NDArray[np.int64],

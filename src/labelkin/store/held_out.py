@@ -163,7 +163,7 @@ def choose_held_out(
         last = min(documents, count + (MOST_FOLDS - 1) * size)
         held_out += [np.sort(rows[at : at + size]) for at in range(count, last, size)]
     rows = np.sort(rows)
-    folds = tuple(Fold(fold, _copies(reader, fold)) for fold in held_out)
+    folds = tuple(Fold(fold, copies_of(reader, fold)) for fold in held_out)
     for fold in folds:
         if not len(fold.copies):
             continue
@@ -195,7 +195,7 @@ def _too_few(labelled: int, wanted: int, *, unseen: int) -> str:
     )
 
 
-def _copies(reader: Reader, rows: Integers) -> Integers:
+def copies_of(reader: Reader, rows: Integers) -> Integers:
     """The other rows with the text of one of these."""
     copies: set[int] = set()
     for start in range(0, len(rows), _PAGE):
