@@ -206,7 +206,7 @@ def predicted(splits: Splits, network: JointNetwork, task: VariantTask) -> dict[
     for split, queries in splits.queries.items():
         near = queries.neighbours(NEIGHBOURS)
         closeness = np.where(near.rows >= 0, 1 - near.distances("self"), 0).astype(np.float32)
-        texts = terms.weighted(terms.counts(queries.wording()), pairs=False)
+        texts = terms.weighted(terms.counts(queries.wording()), pairs=True)
         named = named_labels(queries.mentions())
         if not one.words:
             texts = texts * 0

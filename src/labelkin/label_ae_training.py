@@ -72,6 +72,7 @@ def train_label_ae(
     if start_from is not None:
         origin = find_origin(start_from, snapshot.columns_by_id())
         settings = origin.shaped(settings)
+    settings = settings.fitted(int(np.count_nonzero(snapshot.label_sets().sizes())))
     unseen = None if held_out is None else held_out.unseen
     data = _training_data(snapshot, settings, unseen, kept=None if origin is None else origin.known)
     data = replace(data, state=_state(snapshot))
@@ -367,7 +368,7 @@ class TrainingSources:
         else:
             terms = self._terms
             counts = count_known(self._snapshot, rows, terms, self._observer.stage)
-        weighted = terms.columns.weighted(counts, pairs=False)
+        weighted = terms.columns.weighted(counts, pairs=True)
         search = MentionSearch.of(self._snapshot)
         pages = TextPages(self._snapshot, rows, 1, "Finding names", self._observer.stage)
         mentions = Mentions.joined([search.matches(batch).mentions() for batch in pages])

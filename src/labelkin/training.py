@@ -106,6 +106,11 @@ class TrainingPlan:
         return seconds
 
 
+def labelled_documents(reader: Reader) -> int:
+    """How many documents have labels."""
+    return int(np.count_nonzero(np.delete(reader.label_sets().sizes(), reader.tombstones())))
+
+
 def make_plan(
     reader: Reader,
     label_ae: TrainingSettings | None,
@@ -116,11 +121,12 @@ def make_plan(
     given: int = 0,
 ) -> TrainingPlan:
     """The plan for a collection. The autoencoder sees held-out documents unless `is_unseen`."""
-    label_sets, tombstones = reader.label_sets(), reader.tombstones()
-    frequencies = label_sets.frequencies(reader.generation().next_column, tombstones)
+    frequencies = reader.label_sets().frequencies(
+        reader.generation().next_column, reader.tombstones()
+    )
     count = 0 if held_out is None else held_out.count
     return TrainingPlan(
-        documents=int(np.count_nonzero(np.delete(label_sets.sizes(), tombstones))),
+        documents=labelled_documents(reader),
         headings=int(np.count_nonzero(frequencies)),
         held_out=count,
         folds=0 if held_out is None else len(held_out.folds),
@@ -186,8 +192,10 @@ class Training:
 
         collection = self._runtime.collection
         check_writable(self._runtime)
-        self._skip_missing_extras()
         snapshot = collection.snapshot()
+        if self._label_ae is not None:
+            self._label_ae = self._label_ae.fitted(labelled_documents(snapshot))
+        self._skip_missing_extras()
         held_out = self._hold_out(snapshot)
         # A model to start from may have seen the held-out documents.
         is_unseen = self._start_from is None

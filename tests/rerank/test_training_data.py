@@ -41,7 +41,7 @@ def test_the_nearest_are_closed_up_over_those_that_are_held_out(tmp_path: Path) 
     with Indexer.create(tmp_path / "c", VOCABULARY, language="en") as indexer:
         indexer.add(documents)
         data = data_of(indexer)
-        context = TrainingContext(data, np.array([0, 3, 4]), has_autoencoder=False)
+        context = TrainingContext(data, np.array([0, 3, 4]), autoencoder=None)
         assert data.nearest().shape == (5, with_reserve(20))
         # Places among the texts of the context; copies are no neighbours.
         assert data.nearest()[0, :3].tolist() == [2, 3, -1]

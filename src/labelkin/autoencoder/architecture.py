@@ -109,8 +109,9 @@ class JointArchitecture:
 
     `terms` is the number of terms that it reads. `weighing` hidden units weigh
     neighbours, `correcting` ones turn the votes of a label into a correction.
-    The dropout rates are those of the hidden layer, of terms and of votes;
-    `asymmetric` is the loss that it is trained with.
+    The dropout rates are those of the hidden layer, of terms, of votes, and of all
+    neighbours of a document, half of that for its whole text; `asymmetric` is the
+    loss that it is trained with.
     """
 
     recipe: ClassVar[Literal["joint"]] = "joint"
@@ -124,12 +125,13 @@ class JointArchitecture:
     dropout: float = 0.5
     term_dropout: float = 0.4
     vote_dropout: float = 0.2
+    source_dropout: float = 0.3
     asymmetric: bool = True
 
     def __post_init__(self) -> None:
         if min(self.latent, self.weighing, self.correcting) < 1 or self.terms < 0:
             raise ConfigError(f"layer sizes are {self.sizes}; each must be at least 1")
-        for rate in (self.dropout, self.term_dropout, self.vote_dropout):
+        for rate in (self.dropout, self.term_dropout, self.vote_dropout, self.source_dropout):
             if not 0 <= rate < 1:
                 raise ConfigError(f"dropout is {rate}, which is not in [0, 1)")
 

@@ -44,7 +44,7 @@ class JointAutoencoder:
 
     def texts(self, wording: Sequence[Sequence[str]]) -> csr_matrix[Any]:
         """The weighted terms of texts, given as their words."""
-        return self.terms.weighted(self.terms.counts(wording), pairs=False)
+        return self.terms.weighted(self.terms.counts(wording), pairs=True)
 
     def weights(self, ballots: Ballots) -> Floats:
         """The weight of each neighbour; those of a document add up to 1."""
@@ -94,6 +94,12 @@ class JointAutoencoder:
         inner = np.maximum(features @ tensor("correct1.weight").T + tensor("correct1.bias"), 0)
         corrections: Floats = inner @ tensor("correct2.weight")[0] + tensor("correct2.bias")[0]
         return corrections
+
+    def decode_latents(
+        self, ballots: Ballots, texts: csr_matrix[Any], columns: Integers | None = None
+    ) -> Floats:
+        """The logits before what votes and names add."""
+        return self.model.decode(self.latents(ballots, self.votes(ballots), texts), columns)
 
     def decode(
         self, ballots: Ballots, texts: csr_matrix[Any], columns: Integers | None = None

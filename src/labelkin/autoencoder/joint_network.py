@@ -104,6 +104,9 @@ class JointNetwork(nn.Module):
             self._tensor(texts.indptr[:-1].astype(np.int64)),
             functional.dropout(self._tensor(texts.data), dropout.term_dropout, training),
         )
+        if training:
+            by_votes = by_votes * self._kept(len(by_votes), dropout.source_dropout)
+            by_text = by_text * self._kept(len(by_text), dropout.source_dropout / 2)
         joint = functional.relu(by_votes + by_text + self.shift)
         return functional.dropout(joint, dropout.dropout, training)
 
@@ -170,6 +173,13 @@ class JointNetwork(nn.Module):
             asymmetric=self.architecture.asymmetric,
         )
         return total / len(targets)
+
+    def _kept(self, documents: int, rate: float) -> Tensor:
+        """1 for the documents whose neighbours, or text, are not left out; 0 for the others.
+
+        What is left is not scaled up, so that either is understood alone.
+        """
+        return (torch.rand(documents, 1, device=self.shift.device) >= rate).float()
 
     def _tensor(self, array: np.ndarray[Any, Any]) -> Tensor:
         return torch.from_numpy(array).to(self.shift.device)

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from labelkin.autoencoder.architecture import Activation, latent_size, make_architecture
+from labelkin.autoencoder.training_data import steps_of
 from labelkin.store.config import Config
 
 Precision = Literal["auto", "float32", "mixed"]
 Recipe = Literal["joint", "paper"]
 
+#: As many epochs as fit the number of documents.
+FITTED = -1
+_EPOCHS = 8
+_MOST_EPOCHS = 60
+_STEPS = 1200
+
 
 @dataclass(frozen=True, slots=True)
 class TrainingSettings:
-    """The settings of one training; `minutes` 0 sets no limit.
+    """The settings of one training; `minutes` 0 sets no limit, `epochs` FITTED fits them.
 
     The defaults are those of the joint network; `paper_settings` has the others.
     `activation`, `averages` and `averaged_documents` are for the paper's network,
@@ -25,7 +32,7 @@ class TrainingSettings:
     preset: str = "auto"
     activation: Activation = "linear"
     dropout: float = 0.5
-    epochs: int = 8
+    epochs: int = FITTED
     batch_size: int = 256
     learning_rate: float = 0.001
     warm_up: int = 100
@@ -50,13 +57,21 @@ class TrainingSettings:
         if recipe == "joint":
             values |= config.joint.model_dump()
             values["preset"] = str(values.pop("latent") or "auto")
+            values["epochs"] = values["epochs"] or FITTED
         return cls(**values | {"recipe": recipe})
+
+    def fitted(self, documents: int) -> TrainingSettings:
+        """The settings with epochs for so many documents: more for few, which have few steps."""
+        if self.epochs != FITTED:
+            return self
+        wanted = round(_STEPS / max(steps_of(documents, self.batch_size), 1))
+        return replace(self, epochs=min(max(wanted, _EPOCHS), _MOST_EPOCHS))
 
     @property
     def needs_neighbours(self) -> bool:
         """Whether the training looks at the neighbours of documents."""
         if self.recipe == "joint":
-            return self.epochs > 0
+            return self.epochs != 0
         return bool(self.epochs and self.averages and self.averaged_documents)
 
     @property

@@ -93,6 +93,6 @@ def count_words(
     most: int,
     progress: Progress | None = None,
 ) -> tuple[Terms, csr_matrix[Any]]:
-    """As `count_wording`, without pairs; at most so many words, the most frequent ones."""
+    """As `count_wording`, with few pairs; at most so many terms, the most frequent ones."""
     pages = TextPages(snapshot, rows, 2, "Counting words", progress)
-    return count_terms(pages, wording_of, at_least=3, pairs=False, most=most)
+    return count_terms(pages, wording_of, at_least=3, pairs_at_least=30, most=most)

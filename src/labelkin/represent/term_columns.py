@@ -89,7 +89,6 @@ class TermColumns:
         *,
         at_least: int = 2,
         pairs_at_least: int = 4,
-        pairs: bool = True,
         most: int | None = None,
     ) -> tuple[TermColumns, list[str]]:
         """The terms of `count` documents, given as words in text order; also as a list.
@@ -99,7 +98,7 @@ class TermColumns:
         """
         frequencies: Counter[str] = Counter()
         for stems in documents:
-            frequencies.update(set(_terms(stems, pairs=pairs)))
+            frequencies.update(set(_terms(stems, pairs=True)))
         kept = sorted(
             term
             for term, frequency in frequencies.items()

@@ -40,7 +40,7 @@ from labelkin.rerank.pairs import Floats, Integers
 from labelkin.rerank.ranker import Ranker, fit_ranker
 from labelkin.rerank.settings import RerankTrainingSettings
 from labelkin.rerank.signals import SIGNALS, feature_names, ordered
-from labelkin.rerank.signals.autoencoder import AutoencoderSignal
+from labelkin.rerank.signals.autoencoder import AutoencoderSignal, LatentSignal
 from labelkin.rerank.statistics import count_statistics
 from labelkin.rerank.training_data import TrainingContext, TrainingData
 from labelkin.scoring.queries import Queries
@@ -117,7 +117,7 @@ class RerankTrainer:
 
     def context(self, places: Integers) -> TrainingContext:
         """What signals see of the texts at some places."""
-        return TrainingContext(self.data, places, has_autoencoder=self._autoencoder is not None)
+        return TrainingContext(self.data, places, autoencoder=self._autoencoder)
 
     def train(self, given: Sequence[Document] = ()) -> TrainedReranker:
         """A reranker, trained on held-out documents and on those `given`."""
@@ -181,7 +181,7 @@ class RerankTrainer:
     @contextmanager
     def _autoencoder_for(self, number: int, fold: Fold) -> Iterator[LabelModel | None]:
         """A label autoencoder that has not seen the documents of a fold; None if there is none."""
-        uses_one = AutoencoderSignal.name in self.groups
+        uses_one = not {AutoencoderSignal.name, LatentSignal.name}.isdisjoint(self.groups)
         if number == 0 or not uses_one or self._autoencoders is None:
             yield self._autoencoder if number == 0 else None
             return
@@ -204,7 +204,7 @@ class RerankTrainer:
         if not is_first:
             unknown = {one.name for one in ordered(self.groups) if one.trained_before}
             if autoencoder is not None:
-                unknown.discard(AutoencoderSignal.name)
+                unknown -= {AutoencoderSignal.name, LatentSignal.name}
         parts = []
         for start in range(0, len(texts), _BATCH):
             places = np.arange(start, min(start + _BATCH, len(texts)))

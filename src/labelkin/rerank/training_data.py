@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from labelkin.autoencoder.model import LabelModel
 from labelkin.exceptions import ConfigError
 from labelkin.memo import Memo
 from labelkin.neighbours.neighbours import NO_NEIGHBOUR
@@ -140,14 +141,16 @@ class TrainingContext:
     """The documents that everything is counted and fitted over, for signals to fit.
 
     They are at some `places` of the data: all of them, or those that are not held
-    out. `has_autoencoder` is whether there is a label autoencoder that has not seen
-    the held-out documents.
+    out. `autoencoder` is one that has not seen the held-out documents, if there is any.
     """
 
-    def __init__(self, data: TrainingData, places: Integers, *, has_autoencoder: bool) -> None:
+    def __init__(
+        self, data: TrainingData, places: Integers, *, autoencoder: LabelModel | None = None
+    ) -> None:
         self._data = data
         self._places = places
-        self.has_autoencoder = has_autoencoder
+        self.has_autoencoder = autoencoder is not None
+        self.has_joint_autoencoder = autoencoder is not None and autoencoder.is_joint
 
     @property
     def snapshot(self) -> Snapshot:

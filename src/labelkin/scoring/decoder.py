@@ -80,8 +80,11 @@ class Decoder(ABC):
         policy: LabelPolicy | None,
         documents: Integers,
         columns: Integers,
-    ) -> Floats:
-        """The scores of some pairs of document and column, 0 below the floor of `rank`."""
+    ) -> tuple[Floats, Floats]:
+        """The scores of some pairs of document and column, and those of the latent space alone.
+
+        0 for columns that the model does not know.
+        """
 
     @abstractmethod
     def explain(
@@ -155,10 +158,8 @@ def pair_scores(
 ) -> Floats:
     """The scores of pairs of document and column, from the logits of some labels.
 
-    0 for what is below the floor. Of several labels that stand for one concept the
-    best counts.
+    0 for columns that none of them stands for; of several that do the best counts.
     """
-    logits[logits <= LOWEST] = -np.inf
     distinct, places = np.unique(targets[labels], return_inverse=True)
     best = np.full((len(logits), len(distinct)), -np.inf, dtype=np.float32)
     np.maximum.at(best.T, places, logits.T)

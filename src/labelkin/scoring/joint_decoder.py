@@ -93,13 +93,22 @@ class JointDecoder(Decoder):
         policy: LabelPolicy | None,
         documents: Integers,
         columns: Integers,
-    ) -> Floats:
-        """The scores of some pairs of document and column, 0 below the floor of `rank`."""
+    ) -> tuple[Floats, Floats]:
+        """The scores of some pairs of document and column, and those of the latent space alone."""
         targets = self.targets(policy)
         labels = np.flatnonzero(np.isin(targets, columns))
-        inputs = _Inputs.of(self, queries, slice(0, len(queries)))
-        logits = self._logits(inputs.ballots(self), inputs.texts, labels)
-        return pair_scores(targets, labels, logits, documents, columns)
+        is_known = labels < self._known
+        found = np.zeros((2, len(columns)), dtype=np.float32)
+        for start in range(0, len(queries), CHUNK):
+            inputs = _Inputs.of(self, queries, slice(start, start + CHUNK))
+            ballots = inputs.ballots(self)
+            here = (documents >= start) & (documents < start + CHUNK)
+            mine = (documents[here] - start, columns[here])
+            logits = self._logits(ballots, inputs.texts, labels)
+            found[0, here] = pair_scores(targets, labels, logits, *mine)
+            before = self._autoencoder.decode_latents(ballots, inputs.texts, labels[is_known])
+            found[1, here] = pair_scores(targets, labels[is_known], before, *mine)
+        return found[0], found[1]
 
     def explain(
         self,

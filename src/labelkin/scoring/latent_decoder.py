@@ -77,15 +77,17 @@ class LatentDecoder(Decoder):
         policy: LabelPolicy | None,
         documents: Integers,
         columns: Integers,
-    ) -> Floats:
-        """The scores of some pairs of document and column, 0 below the floor of `rank`."""
+    ) -> tuple[Floats, Floats]:
+        """The scores of some pairs of document and column, 0 below the floor of `rank`; twice."""
         near = queries.neighbours(scorer.k).nearest(scorer.k)
         weights = _weights(near, scorer)
         targets = self.targets(policy)
         labels = np.flatnonzero(np.isin(targets, columns))
         logits = self.model.decode(self._averages(near.rows, weights), labels)
         logits[weights.sum(1) == 0] = -np.inf
-        return pair_scores(targets, labels, logits, documents, columns)
+        logits[logits <= LOWEST] = -np.inf
+        scores = pair_scores(targets, labels, logits, documents, columns)
+        return scores, scores
 
     def explain(
         self,

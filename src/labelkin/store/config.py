@@ -430,7 +430,11 @@ class JointSection(Section):
     dropout: float = Field(
         default=0.5, ge=0.0, lt=1.0, description="Dropout rate of the hidden layer."
     )
-    epochs: int = Field(default=8, ge=1, description="Maximum number of epochs.")
+    epochs: int = Field(
+        default=0,
+        ge=0,
+        description="Maximum number of epochs; 0 fits it: 8, and more for few documents.",
+    )
     learning_rate: float = Field(
         default=0.001,
         gt=0.0,

@@ -21,6 +21,7 @@ SIGNALS: Registry[Signal] = Registry(
         "related": "labelkin.rerank.signals.relations:RelatedSignal",
         "hierarchy": "labelkin.rerank.signals.relations:HierarchySignal",
         "autoencoder": "labelkin.rerank.signals.autoencoder:AutoencoderSignal",
+        "latent": "labelkin.rerank.signals.autoencoder:LatentSignal",
         "linear": "labelkin.rerank.signals.linear:LinearSignal",
         "vectors": "labelkin.rerank.signals.vectors:VectorsSignal",
     },

@@ -1,19 +1,16 @@
-"""The label autoencoder's score of a heading."""
+"""The label autoencoder's scores of a heading."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from labelkin.rerank.features import Evidence, Features
-from labelkin.rerank.pairs import Pairs
+from labelkin.rerank.pairs import Floats, Pairs
 from labelkin.rerank.signal import Signal, Values
 from labelkin.rerank.training_data import TrainingContext
 from labelkin.scoring.decoder import Decoder
-from labelkin.scoring.label_ae import decoded
 from labelkin.scoring.settings import ScorerSettings
 
-# For up to this many documents only the candidates are decoded, for more all headings at once.
-_FEW = 8
 # How the scores are computed, whatever the settings of the method label-ae are.
 DECODING = ScorerSettings(k=20, weighting="difference", count=None)
 
@@ -36,12 +33,40 @@ class AutoencoderSignal(Signal):
         pairs: Pairs,
         features: Features,  # noqa: ARG002
     ) -> Mapping[str, Values]:
-        """0 for headings that the decoder does not rank."""
-        queries = evidence.queries
-        if len(evidence) <= _FEW:
-            scores = Decoder.of(queries).scores_of(
-                queries, DECODING, queries.policy(), pairs.documents, pairs.columns
-            )
-        else:
-            scores = pairs.entries(decoded(queries, DECODING).matrix(pairs.width))
+        """0 for headings that the decoder does not know."""
+        scores, _ = _scores(evidence, pairs)
         return {"decoded": scores, "decoded_rank": pairs.ranks(scores)}
+
+
+class LatentSignal(AutoencoderSignal):
+    """What the latent space of the joint autoencoder says, without votes and names.
+
+    The trees have votes and names of their own, and weigh them better.
+    """
+
+    name = "latent"
+    features = ("latent", "latent_rank")
+
+    def is_available(self, context: TrainingContext) -> bool:
+        """Whether there is a joint autoencoder: that of the paper has nothing to add."""
+        return context.has_joint_autoencoder
+
+    def values(
+        self,
+        evidence: Evidence,
+        pairs: Pairs,
+        features: Features,  # noqa: ARG002
+    ) -> Mapping[str, Values]:
+        """0 for headings that the decoder does not know."""
+        _, scores = _scores(evidence, pairs)
+        return {"latent": scores, "latent_rank": pairs.ranks(scores)}
+
+
+def _scores(evidence: Evidence, pairs: Pairs) -> tuple[Floats, Floats]:
+    queries = evidence.queries
+    return evidence.once(
+        ("decoded", pairs),
+        lambda: Decoder.of(queries).scores_of(
+            queries, DECODING, queries.policy(), pairs.documents, pairs.columns
+        ),
+    )
