@@ -73,7 +73,7 @@ RANKED = 100
 RESTORED = 10
 BATCH = 256
 PATIENCE = 2
-EPOCHS = 10
+WARM_UP = 50
 KS = (5, 10, 20, 40, 80)
 
 Floats = npt.NDArray[np.float32]
@@ -191,7 +191,7 @@ class Bag(nn.Module):
 
     def __init__(self, inputs: int, outputs: int, scale: float = 1.0, dropout: float = 0.0) -> None:
         super().__init__()
-        self.table = nn.EmbeddingBag(inputs, outputs, mode="sum", sparse=True)
+        self.table = nn.Embedding(inputs, outputs, sparse=True)
         nn.init.normal_(self.table.weight, std=0.05)
         self.bias = nn.Parameter(torch.zeros(outputs))
         self.scale = scale
@@ -201,10 +201,17 @@ class Bag(nn.Module):
         weights = functional.dropout(
             torch.from_numpy(matrix.data * np.float32(self.scale)), self.dropout, self.training
         )
-        columns = torch.from_numpy(matrix.indices.astype(np.int64))
-        starts = torch.from_numpy(matrix.indptr[:-1].astype(np.int64))
-        sums: Tensor = self.table(columns, starts, per_sample_weights=weights)
-        return sums + self.bias
+        # Each column of the batch is looked up once: a gradient per entry would be slow.
+        present, places = np.unique(matrix.indices, return_inverse=True)
+        lines = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+        batch = torch.sparse_coo_tensor(
+            torch.from_numpy(np.stack((lines, places.ravel()))),
+            weights,
+            (matrix.shape[0], len(present)),
+            check_invariants=False,
+        )
+        rows = self.table(torch.from_numpy(present.astype(np.int64)))
+        return torch.sparse.mm(batch, rows) + self.bias
 
 
 def words_bag(inputs: int, outputs: int) -> Bag:
@@ -236,7 +243,10 @@ class Network(nn.Module):
     """What is trained: a loss over a batch, and a validation value, the higher the better."""
 
     batch = BATCH
+    epochs = 8
     rate = 1e-3
+    # A rare word has few steps: its weights may take larger ones.
+    sparse_rate = 5e-3
 
     def targets(self, labels: Matrix) -> Targets:
         return Targets.sampled(labels) if self.training else Targets.all(labels)
@@ -277,24 +287,21 @@ class Clock:
         )
 
 
-def train(
-    network: Network, training: Records, held_out: Records, epochs: int, minutes: float
-) -> int:
+def train(network: Network, training: Records, held_out: Records, minutes: float) -> int:
     """Train by Adam with a falling rate; keep the epoch of the best validation value, return it."""
     bags = [m for m in network.modules() if isinstance(m, Bag)]
     sparse = [one.table.weight for one in bags if one.table.weight.requires_grad]
     tables = {id(parameter) for parameter in sparse}
     dense = [p for p in network.parameters() if p.requires_grad and id(p) not in tables]
-    # A rare word has few steps: its weights take larger ones.
     optimisers: list[tuple[torch.optim.Optimizer, float]] = [
-        (torch.optim.Adam(dense, lr=network.rate), network.rate)
+        (torch.optim.Adam(dense), network.rate)
     ]
     if sparse:
-        optimisers.append((torch.optim.SparseAdam(sparse, lr=network.rate), 5 * network.rate))
+        optimisers.append((torch.optim.SparseAdam(sparse), network.sparse_rate))
     rng, clock = np.random.default_rng(0), Clock()
-    steps, step = epochs * (len(training) // network.batch), 0
+    steps, step = network.epochs * (len(training) // network.batch), 0
     best, best_epoch, state = -np.inf, 0, None
-    for epoch in range(1, epochs + 1):
+    for epoch in range(1, network.epochs + 1):
         network.train()
         total = 0.0
         for batch in training.batches(network.batch, rng):
@@ -303,7 +310,7 @@ def train(
             for optimiser, rate in optimisers:
                 optimiser.zero_grad(set_to_none=True)
                 for group in optimiser.param_groups:
-                    group["lr"] = rate * min(1, step / 100) * max(0.02, 1 - step / steps)
+                    group["lr"] = rate * min(1, step / WARM_UP) * max(0.02, 1 - step / steps)
             loss.backward()
             for optimiser, _ in optimisers:
                 optimiser.step()
@@ -360,7 +367,8 @@ def log_loss(logits: Tensor, targets: Targets) -> Tensor:
 
 
 def priors(labels: Matrix) -> Floats:
-    shares: Floats = (np.asarray(labels.sum(0)).ravel() / labels.shape[0]).astype(np.float32)
+    counts = np.maximum(np.asarray(labels.sum(0)).ravel(), 0.5)
+    shares: Floats = (counts / labels.shape[0]).astype(np.float32)
     return shares
 
 
@@ -391,6 +399,9 @@ class C2AE(Classifier):
     """
 
     batch = 512
+    epochs = 20
+    # Latents are small, so the decoder has a long way to go; the authors' momentum does as much.
+    rate = 5e-3
     orthogonality = 0.5
     alpha = 2.0
     sharpness = 5.0
@@ -448,6 +459,7 @@ class LabelAutoencoder(Network):
     `stage` is what is trained: the outer layers alone, the inner ones on the outer codes, or all.
     """
 
+    epochs = 6
     stages = ("outer", "inner", "all")
 
     def __init__(self, training: Records, outer: int = 1024, inner: int = 512) -> None:
@@ -496,7 +508,7 @@ class LabelAutoencoder(Network):
 class BitClassifiers(Network):
     """A logistic regression per bit of a code."""
 
-    rate = 3e-3
+    sparse_rate = 1e-2
 
     def __init__(self, inputs: int, bits: int) -> None:
         super().__init__()
@@ -519,6 +531,8 @@ class WordAutoencoder(Network):
     """Words → code → words, squared error."""
 
     batch = 512
+    # A step of Adam changes the error of thousands of small outputs at once.
+    rate = 2e-4
 
     def __init__(self, training: Records, code: int = 512) -> None:
         super().__init__()
@@ -527,6 +541,7 @@ class WordAutoencoder(Network):
         self.restored = np.flatnonzero(frequencies >= RESTORED)
         self.words = words_bag(inputs, code)
         self.output = Wide(code, len(self.restored))
+        nn.init.normal_(self.output.weight, std=0.001)
 
     def codes(self, words: Matrix) -> Tensor:
         return torch.tanh(self.words(words))
@@ -567,7 +582,7 @@ def classified(collection: Collection, scorer: Scorer) -> dict[str, Ranking]:
 
 def run_classifier(collection: Collection, network: Classifier, minutes: float) -> Result:
     clock = Clock()
-    epoch = train(network, collection.training, collection.held_out, EPOCHS, minutes)
+    epoch = train(network, collection.training, collection.held_out, minutes)
     spent = clock.minutes()
     return Result(classified(collection, network.scores), *spent, {"epochs": epoch})
 
@@ -580,7 +595,7 @@ def run_manic(collection: Collection, minutes: float) -> dict[str, Result]:
     for stage in autoencoder.stages:
         autoencoder.stage = stage
         say(f"  {stage} layers")
-        notes[f"epochs, {stage}"] = train(autoencoder, training, held_out, EPOCHS // 2, minutes / 3)
+        notes[f"epochs, {stage}"] = train(autoencoder, training, held_out, minutes / 3)
 
     def with_bits(records: Records) -> Records:
         return Records(records.words, sp.csr_matrix(autoencoder.bits(records.labels)))
@@ -597,9 +612,7 @@ def run_manic(collection: Collection, minutes: float) -> dict[str, Result]:
         notes[f"held out MiF decoded from true {name}"] = best_cut(ranking, held_out.labels)[0]
     classifiers = BitClassifiers(training.words.shape[1], bits.labels.shape[1])
     say("  classifiers")
-    notes["epochs, classifiers"] = train(
-        classifiers, bits, with_bits(held_out), EPOCHS, minutes / 3
-    )
+    notes["epochs, classifiers"] = train(classifiers, bits, with_bits(held_out), minutes / 3)
     spent = clock.minutes()
 
     def decoded_from(rounded: bool) -> Scorer:
@@ -690,7 +703,7 @@ def run_knn(collection: Collection, gold: Matrix) -> Result:
 def run_ae_knn(collection: Collection, gold: Matrix, minutes: float) -> Result:
     clock = Clock()
     autoencoder = WordAutoencoder(collection.training)
-    epoch = train(autoencoder, collection.training, collection.held_out, EPOCHS, minutes)
+    epoch = train(autoencoder, collection.training, collection.held_out, minutes)
     spent = clock.minutes()
     rankings, k = run_neighbours(collection, autoencoder.all_codes, gold)
     return Result(rankings, *spent, {"epochs": epoch, "k": k})
