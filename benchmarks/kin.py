@@ -818,7 +818,7 @@ def main() -> None:
     parser.add_argument("methods", nargs="*", help=" ".join((*names, "report")))
     parser.add_argument("--work", type=Path, default=ROOT / "benchmarks" / "work" / "kin")
     parser.add_argument(
-        "--minutes", type=float, default=6.0, help="of CPU at most, for each training"
+        "--minutes", type=float, default=12.0, help="of CPU at most, for each training"
     )
     asked = parser.parse_args()
     if unknown := set(asked.methods) - {*names, "report"}:
