@@ -62,6 +62,7 @@ bench: $(VENV)/.bench  ## Measure speed and size; results go to results/
 	$(BIN)/python benchmarks/label_ae.py
 	$(BIN)/python benchmarks/representations.py
 	$(BIN)/python benchmarks/rerank.py --work benchmarks/work/rerank
+	$(BIN)/python benchmarks/kin.py
 	$(BIN)/python benchmarks/multilingual.py
 	$(BIN)/python benchmarks/lexical.py
 	$(BIN)/python benchmarks/runtime.py --work benchmarks/work/runtime
