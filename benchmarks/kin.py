@@ -33,7 +33,6 @@ chosen on dev, and k of the k-NN methods too.
   512 hidden units with log loss, which is C2AE and MANIC without an autoencoder.
 """
 
-# ruff: noqa: TID253 - a benchmark may import slow modules at once
 from __future__ import annotations
 
 import argparse
@@ -56,8 +55,8 @@ from torch.nn import functional
 
 from labelkin import Indexer, __version__
 from labelkin.evaluate import Evaluation, evaluate_bands, paired_test
-from labelkin.rerank.labelled_texts import count_wording, label_matrix
-from labelkin.rerank.term_columns import wording_of
+from labelkin.represent.counted_texts import count_wording, label_matrix
+from labelkin.represent.term_columns import wording_of
 from labelkin.scoring.cut import cut
 from labelkin.scoring.policy import policy_for
 from labelkin.scoring.ranking import Ranking
