@@ -55,8 +55,9 @@ from torch.nn import functional
 
 from labelkin import Indexer, __version__
 from labelkin.evaluate import Evaluation, evaluate_bands, paired_test
-from labelkin.represent.counted_texts import count_wording, label_matrix
+from labelkin.represent.counted_texts import count_wording
 from labelkin.represent.term_columns import wording_of
+from labelkin.rerank.labelled_texts import label_matrix
 from labelkin.scoring.cut import cut
 from labelkin.scoring.policy import policy_for
 from labelkin.scoring.ranking import Ranking

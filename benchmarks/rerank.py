@@ -47,7 +47,7 @@ from labelkin.scoring.ranking import Ranking
 from labelkin.scoring.settings import Settings
 from labelkin.store.config import CONFIG_NAME, update_config
 from labelkin.store.held_out import MOST_FOLDS
-from labelkin.training_observer import TrainingObserver
+from labelkin.training_plan import TrainingObserver
 from measure import measure
 
 ROOT = Path(__file__).parents[1]

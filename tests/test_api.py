@@ -20,8 +20,7 @@ from labelkin.demo import demo_concepts, demo_documents
 from labelkin.exceptions import CollectionError, InputError, TrainingError, VocabularyError
 from labelkin.rerank.settings import RerankTrainingSettings
 from labelkin.scoring.settings import Settings
-from labelkin.training import TrainingReport
-from labelkin.training_observer import TrainingObserver
+from labelkin.training_plan import TrainingObserver, TrainingReport
 from labelkin.vocab import Vocabulary
 
 AUTOENCODER = TrainingSettings(preset="32/16/8", epochs=2, batch_size=32, device="cpu")

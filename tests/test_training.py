@@ -16,7 +16,7 @@ from labelkin import (
 from labelkin.demo import demo_concepts, demo_documents
 from labelkin.exceptions import CollectionBusyError
 from labelkin.store.models import training_lock
-from labelkin.training import TrainingPlan
+from labelkin.training_plan import TrainingPlan
 
 if TYPE_CHECKING:
     from labelkin.autoencoder.training import TrainingProgress

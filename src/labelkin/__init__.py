@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from labelkin.scoring.settings import Settings
     from labelkin.scoring.suggestion import Suggestion
     from labelkin.store.config import Section
-    from labelkin.training import TrainingReport
-    from labelkin.training_observer import TrainingObserver
+    from labelkin.training_plan import TrainingObserver, TrainingReport
     from labelkin.vocab import Concept, Vocabulary, read_vocabulary
 
 __all__ = [
@@ -71,8 +70,8 @@ _HOMES = {
     "Settings": "labelkin.scoring.settings",
     "Signal": "labelkin.rerank.signal",
     "Suggestion": "labelkin.scoring.suggestion",
-    "TrainingObserver": "labelkin.training_observer",
-    "TrainingReport": "labelkin.training",
+    "TrainingObserver": "labelkin.training_plan",
+    "TrainingReport": "labelkin.training_plan",
     "TrainingSettings": "labelkin.autoencoder.training_settings",
     "Vocabulary": "labelkin.vocab",
     "read_corpus": "labelkin.corpus",

@@ -58,8 +58,7 @@ if TYPE_CHECKING:
     from labelkin.rerank.fitting import RerankReport
     from labelkin.rerank.settings import RerankTrainingSettings
     from labelkin.store.held_out import HeldOut
-    from labelkin.training import TrainingReport
-    from labelkin.training_observer import TrainingObserver
+    from labelkin.training_plan import TrainingObserver, TrainingReport
 
 
 # An `add` of more documents drops the current state, so that SQLite's log can shrink.

@@ -22,7 +22,7 @@ from labelkin.represent.term_columns import TermColumns
 from labelkin.runtime import Runtime
 from labelkin.store.held_out import HeldOut, HeldOutRule, copies_of, row_keys, with_reserve
 from labelkin.store.snapshot import Snapshot, Views
-from labelkin.training_observer import TrainingObserver, is_first_process
+from labelkin.training_plan import TrainingObserver, is_first_process
 
 if TYPE_CHECKING:
     from labelkin.autoencoder.fitting import AutoencoderReport

@@ -6,11 +6,9 @@ import logging
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from labelkin.autoencoder.training_settings import TrainingSettings
 from labelkin.corpus.document import Document
@@ -38,7 +36,14 @@ from labelkin.store.held_out import Fold, HeldOut
 from labelkin.store.models import training_lock
 from labelkin.store.reader import Reader
 from labelkin.store.snapshot import Views
-from labelkin.training_observer import TrainingObserver, is_first_process
+from labelkin.training_plan import (
+    TrainingObserver,
+    TrainingPlan,
+    TrainingReport,
+    is_first_process,
+    labelled_documents,
+    make_plan,
+)
 from labelkin.wording import counted
 
 if TYPE_CHECKING:
@@ -46,115 +51,6 @@ if TYPE_CHECKING:
     from labelkin.rerank.fitting import RerankReport
 
 logger = logging.getLogger(__name__)
-
-# Rough rates of an idle machine with two cores; a busy one takes several times as long.
-NEIGHBOURS_A_SECOND = 600
-# Documents times the headings for which the loss is computed; a step's own headings come on top.
-OUTPUTS_A_SECOND = 2_500_000
-OWN_OUTPUTS = 1000
-TEXTS_A_SECOND = 2000
-CANDIDATE_SETS_A_SECOND = 150
-# Documents to train on times trees, which are grown twice.
-GROWTH_A_SECOND = 150_000
-CLASSIFIERS_A_SECOND = 220
-
-
-@dataclass(frozen=True, slots=True)
-class TrainingPlan:
-    """Which models are trained, and on how many documents; None for no model.
-
-    `held_out` documents train the reranker, besides those `given`, in so many
-    `folds`; `unseen` of them are not shown to the autoencoder.
-    """
-
-    documents: int
-    headings: int
-    held_out: int = 0
-    folds: int = 0
-    unseen: int = 0
-    given: int = 0
-    label_ae: TrainingSettings | None = None
-    rerank: RerankTrainingSettings | None = None
-
-    def label_ae_seconds(self) -> float:
-        """About how long the autoencoder takes at most."""
-        if self.label_ae is None or self.label_ae.epochs == 0:
-            return 0.0
-        settings, documents = self.label_ae, self.documents - self.unseen
-        outputs = self.headings
-        if settings.sampled_outputs:
-            outputs = min(outputs, settings.sampled_outputs + OWN_OUTPUTS)
-        seconds = settings.epochs * documents * outputs / OUTPUTS_A_SECOND
-        if settings.minutes:
-            seconds = min(seconds, 60 * settings.minutes)
-        searched = 0
-        if settings.needs_neighbours:
-            searched = min(documents, settings.searched_documents)
-        return seconds + searched / NEIGHBOURS_A_SECOND
-
-    def rerank_seconds(self) -> float:
-        """About how long the reranker takes."""
-        if self.rerank is None:
-            return 0.0
-        trained_on = self.held_out + self.given
-        seconds = self.documents / TEXTS_A_SECOND + trained_on / CANDIDATE_SETS_A_SECOND
-        seconds += 2 * trained_on * self.rerank.rounds / GROWTH_A_SECOND
-        if self.rerank.linear:
-            # Once without the documents of each fold, once with all.
-            seconds += (self.folds + 1) * self.headings / CLASSIFIERS_A_SECOND
-            seconds += self.documents * (1 / NEIGHBOURS_A_SECOND + 1 / TEXTS_A_SECOND)
-        return seconds
-
-
-def labelled_documents(reader: Reader) -> int:
-    """How many documents have labels."""
-    return int(np.count_nonzero(np.delete(reader.label_sets().sizes(), reader.tombstones())))
-
-
-def make_plan(
-    reader: Reader,
-    label_ae: TrainingSettings | None,
-    rerank: RerankTrainingSettings | None,
-    held_out: HeldOut | None,
-    *,
-    is_unseen: bool = True,
-    given: int = 0,
-) -> TrainingPlan:
-    """The plan for a collection. The autoencoder sees held-out documents unless `is_unseen`."""
-    frequencies = reader.label_sets().frequencies(
-        reader.generation().next_column, reader.tombstones()
-    )
-    count = 0 if held_out is None else held_out.count
-    return TrainingPlan(
-        documents=labelled_documents(reader),
-        headings=int(np.count_nonzero(frequencies)),
-        held_out=count,
-        folds=0 if held_out is None else len(held_out.folds),
-        unseen=0 if held_out is None or not is_unseen else len(held_out.unseen),
-        given=given,
-        label_ae=label_ae,
-        rerank=rerank,
-    )
-
-
-@dataclass
-class TrainingReport:
-    """What a training did; None for a model that was not trained.
-
-    `skipped` names the models that could not be trained, with the reason.
-    `method` is the collection's method afterwards, `method_before` the one before.
-    `cuts` are those of the methods that use a new label autoencoder; None if they
-    stay as they were.
-    """
-
-    plan: TrainingPlan
-    label_ae: AutoencoderReport | None = None
-    rerank: RerankReport | None = None
-    skipped: list[tuple[str, str]] = field(default_factory=list)
-    method_before: str = ""
-    method: str = ""
-    outdated_reranker: bool = False
-    cuts: CutReport | None = None
 
 
 class Training:

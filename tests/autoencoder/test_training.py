@@ -19,7 +19,7 @@ from labelkin.autoencoder.training_data import OutputSampling
 from labelkin.demo import demo_concepts, demo_documents
 from labelkin.exceptions import CollectionBusyError, CollectionReadOnlyError, TrainingError
 from labelkin.store.locks import FileLock
-from labelkin.training_observer import TrainingObserver
+from labelkin.training_plan import TrainingObserver
 from labelkin.vocab import Vocabulary
 
 from .label_data import QUICK, data_of, topics

@@ -10,7 +10,7 @@ from labelkin.cli.console import errors
 from labelkin.cli.training_output import TrainingOutput, print_outcome, print_plan
 from labelkin.rerank.settings import RerankTrainingSettings
 from labelkin.store.config import RerankSection
-from labelkin.training import TrainingPlan, TrainingReport
+from labelkin.training_plan import TrainingPlan, TrainingReport
 
 PLAN = TrainingPlan(
     documents=43_178,

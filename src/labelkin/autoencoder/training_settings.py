@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -78,6 +79,11 @@ class TrainingSettings:
     def searched_documents(self) -> int:
         """Of how many documents the neighbours are looked up, at most."""
         return self.documents if self.recipe == "joint" else self.averaged_documents
+
+    @property
+    def trained_documents(self) -> int:
+        """How many documents an epoch has, at most."""
+        return self.documents if self.recipe == "joint" else sys.maxsize
 
     def check_preset(self, labels: int, documents: int) -> None:
         """Raise ConfigError if the preset is not one of the recipe's."""

@@ -156,7 +156,7 @@ def train(
     from labelkin.cli.training_output import TrainingOutput, print_outcome, report_as_json
     from labelkin.indexer import Indexer
     from labelkin.rerank.settings import RerankTrainingSettings
-    from labelkin.training_observer import is_first_process
+    from labelkin.training_plan import is_first_process
 
     with Indexer.open(collection) as indexer:
         config = indexer.config
@@ -222,7 +222,7 @@ def _read_given(
     """
     from labelkin.corpus import read_corpus
     from labelkin.exceptions import InputError
-    from labelkin.training_observer import is_first_process
+    from labelkin.training_plan import is_first_process
 
     if not files:
         return []

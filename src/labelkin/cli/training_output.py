@@ -16,7 +16,7 @@ from labelkin.cli.console import (
     seconds_text,
 )
 from labelkin.cli.progress import Stages
-from labelkin.training_observer import TrainingObserver
+from labelkin.training_plan import TrainingObserver
 
 if TYPE_CHECKING:
     from labelkin.autoencoder.fitting import AutoencoderReport
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from labelkin.cuts import Cut, CutReport
     from labelkin.rerank.fitting import RerankReport
     from labelkin.store.config import RerankSection
-    from labelkin.training import TrainingPlan, TrainingReport
+    from labelkin.training_plan import TrainingPlan, TrainingReport
 
 
 class TrainingOutput(TrainingObserver):
