@@ -24,7 +24,7 @@ import numpy as np
 from labelkin import Document, Indexer, __version__, read_corpus, read_vocabulary
 from labelkin.autoencoder.architecture import make_architecture
 from labelkin.autoencoder.model import MODEL_NAME
-from labelkin.autoencoder.training_settings import TrainingSettings
+from labelkin.autoencoder.training_settings import TrainingSettings, paper_settings
 from labelkin.evaluate import Evaluation, evaluate, paired_test, parse_measure
 from labelkin.evaluate.gold import gold_matrix
 from labelkin.evaluate.sweep import KS, THRESHOLDS
@@ -161,7 +161,7 @@ def sampled_step() -> dict[str, float]:
     from labelkin.autoencoder.optimisation import Optimiser
     from labelkin.autoencoder.training_data import OutputSampling
 
-    sampling = OutputSampling.of_size(MESH_LABELS, TrainingSettings().sampled_outputs)
+    sampling = OutputSampling.of_size(MESH_LABELS, paper_settings().sampled_outputs)
     assert sampling is not None
     random = np.random.default_rng(0)
     architecture = make_architecture("auto", MESH_LABELS, 43_178)
@@ -227,7 +227,7 @@ def train_on(documents: int) -> int:
             min_frequency=1,
             seed=0,
         )
-        settings = TrainingSettings(
+        settings = paper_settings(
             preset="256/128/64", epochs=1, minutes=1.0, averages=False, device="cpu"
         )
         trainer = Trainer(data, settings, folder)
@@ -401,7 +401,7 @@ def quality(work: Path, minutes: float, only: Sequence[str] = ()) -> dict[str, A
     if path.exists():
         figures = json.loads(path.read_text())
     wanted: dict[str, TrainingSettings] = {
-        name: TrainingSettings(minutes=0.0 if "epochs" in changes else minutes, **changes)
+        name: paper_settings(minutes=0.0 if "epochs" in changes else minutes, **changes)
         for name, changes in MODELS.items()
         if not only or name in only
     }
@@ -477,7 +477,7 @@ def predict(work: Path, _minutes: float) -> dict[str, Any]:
     """Documents a second from cached neighbours, with `medium` where it has been trained."""
     with collection(work) as indexer:
         name = "medium" if (work / "models" / "medium" / "model.json").exists() else "auto"
-        use_model(indexer, work, name, TrainingSettings(preset=name))
+        use_model(indexer, work, name, paper_settings(preset=name))
         dev = split(indexer, "dev")
         settings = Settings(method="label-ae")
         label_ae = settings.implementation
@@ -535,7 +535,7 @@ def report(work: Path) -> str:
             "",
             f"A step of `auto` over {MESH_LABELS:,} labels takes {found['all_outputs']:.2f} "
             f"CPU-seconds with all outputs and {found['sampled']:.2f} with a sample of "
-            f"{TrainingSettings().sampled_outputs:,}.",
+            f"{paper_settings().sampled_outputs:,}.",
             "",
         ]
     if (found := figures("predict")) is not None:

@@ -269,7 +269,7 @@ def steps(work: Path, paper: Path | None) -> None:
         say(f"{name}: " + ", ".join(f"{s} {values[s]['MiF']:.4f}" for s in SPLITS))
         (work / "steps.json").write_text(json.dumps(rows, indent=1))
 
-    settings = TrainingSettings()
+    settings = TrainingSettings().fitted(SIZES[-1])
     with Indexer.open(work / "mesh47k") as indexer:
         indexer.build()
         splits = Splits(indexer)

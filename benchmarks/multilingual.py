@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from labelkin import Document, Indexer, __version__, read_corpus, read_vocabulary
-from labelkin.autoencoder.training_settings import TrainingSettings
+from labelkin.autoencoder.training_settings import paper_settings
 from labelkin.evaluate import Evaluation, parse_measure
 from labelkin.evaluate.gold import gold_matrix
 from labelkin.evaluate.significance import bootstrap_interval, paired_test
@@ -133,7 +133,7 @@ class Work:
         path = self.folder / "models" / name.replace(", ", "-").replace(" ", "-")
         if not path.exists():
             collection, start, changes = MODELS[name]
-            settings = replace(TrainingSettings(epochs=EPOCHS, device="cpu"), **changes)
+            settings = replace(paper_settings(epochs=EPOCHS, device="cpu"), **changes)
             begin = None if start is None else self.model(start)
             with Indexer.open(self.collection(collection)) as indexer:
                 before = time.process_time()
@@ -158,7 +158,7 @@ class Work:
         """Settings chosen on dev, and test ranked with them, for all methods."""
         arrays: dict[str, Any] = {}
         with Indexer.open(self.collection(setup.collection)) as indexer:
-            taken = TrainingSettings(epochs=0)
+            taken = paper_settings(epochs=0)
             indexer.train_label_ae(taken, start_from=self.model(setup.model))
             test, dev, _ = ([d for _, d in part] for part in records(setup.language))
             near, near_test = (indexer.queries(part, max(KS)) for part in (dev, test))

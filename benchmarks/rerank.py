@@ -26,9 +26,9 @@ import numpy as np
 
 from labelkin import Document, Indexer, __version__, read_corpus, read_vocabulary
 from labelkin.autoencoder.model import LabelModel
-from labelkin.autoencoder.training_settings import TrainingSettings
 from labelkin.evaluate import Evaluation, evaluate_bands, paired_test, parse_measure
 from labelkin.evaluate.gold import gold_matrix
+from labelkin.label_ae_training import TrainingSources, fold_autoencoders
 from labelkin.rerank.calibration import (
     calibrate,
     calibration_error,
@@ -55,7 +55,6 @@ DATA = ROOT.parent / "shared" / "data"
 SPLITS = ("dev", "test", "l1000", "l1000-clean")
 MIF, P5, EBF = (parse_measure(name) for name in ("MiF", "P@5", "EBF"))
 PARTS = ("candidates", "ablation", "costs", "tibkat", "report")
-AUTOENCODER_MINUTES = 14.0
 FOLDS = MOST_FOLDS
 
 # All that are available by default.
@@ -65,7 +64,15 @@ RANKS = {
     "vote_rank": "close4",
     **{
         f"{name}_rank": name
-        for name in ("described", "spoken", "word_evidence", "margin", "wording_margin", "decoded")
+        for name in (
+            "described",
+            "spoken",
+            "word_evidence",
+            "margin",
+            "wording_margin",
+            "decoded",
+            "latent",
+        )
     },
     **{f"{name}_rank": name for name in ("vector_score", "name_similarity")},
 }
@@ -81,7 +88,10 @@ STEPS = (
     ("hierarchy", "hierarchy"),
     ("linear", "linear classifiers"),
     ("autoencoder", "label autoencoder"),
+    ("latent", "its latent space alone"),
 )
+# Left out together, with the linear classifiers and without.
+AUTOENCODER = ("autoencoder", "latent")
 
 
 def corpus(split: str) -> list[Document]:
@@ -134,19 +144,19 @@ def collect_candidates(work: Path, encoder: str = "") -> None:
         views = indexer.runtime.views()
         held_out = settings.held_out(views.snapshot)
         if not models.has(LabelModel):
-            training = replace(
-                TrainingSettings.from_config(indexer.config), minutes=AUTOENCODER_MINUTES
-            )
-            indexer.train_label_ae(training, held_out=held_out)
+            indexer.train_label_ae(held_out=held_out, observer=Stages())
         if models.get(LabelModel).info.data.get("left_out") is None:
             raise SystemExit("the label autoencoder was trained on the held-out documents")
+        search = indexer.runtime.indexes.search(views)
+        sources = TrainingSources(search, views, Stages())
         trainer = RerankTrainer(
             views,
             models,
-            indexer.runtime.indexes.search(views),
+            search,
             settings,
             held_out,
             autoencoder=models.get(LabelModel),
+            autoencoders=fold_autoencoders(indexer.runtime, views, sources, Stages()),
             indexes=indexer.runtime.indexes,
             progress=Stages().stage,
         )
@@ -268,6 +278,17 @@ def ablate(work: Path, encoder: str = "") -> None:
     for signal, name in STEPS:
         others = tuple(one for one in EVERYTHING if one != signal)
         rows.append((f"all but {name}", whole, others, FOLDS))
+    others = tuple(one for one in EVERYTHING if one not in AUTOENCODER)
+    rows.append(("all but the autoencoder, both signals", whole, others, FOLDS))
+    before = rows[-1][0]
+    rows.append(
+        (
+            "neither autoencoder nor linear classifiers",
+            before,
+            tuple(one for one in others if one != "linear"),
+            FOLDS,
+        )
+    )
     rows.append(("all, trained on one fold", whole, EVERYTHING, 1))
     if encoder:
         signals = tuple(SIGNALS.names())
