@@ -24,7 +24,7 @@ def make_trained(path: Path, further: Sequence[Concept] = ()) -> list[str]:
         indexer.add(demo_documents(DOCUMENTS, 0))
         rerank = RerankTrainingSettings(documents=50, rounds=20, linear=False, threads=1)
         held_out = rerank.held_out(indexer.snapshot())
-        label_ae = TrainingSettings(preset="32/24/16", epochs=4, batch_size=32, device="cpu")
+        label_ae = TrainingSettings(preset="16", epochs=4, batch_size=32, device="cpu")
         with suppress(MissingExtraError):
             indexer.train_label_ae(label_ae, held_out=held_out)
         with suppress(MissingExtraError):

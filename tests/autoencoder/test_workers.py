@@ -34,7 +34,7 @@ labels, starts = trainer.data.batch(mine)
 from labelkin.autoencoder.network import label_batch
 # All processes draw from the same labels, so that the same outputs are computed.
 every, _ = trainer.data.batch(rows)
-sample = trainer._sample(every, np.random.default_rng(0))
+sample = trainer.task.sample(every, np.random.default_rng(0))
 trainer.network(label_batch(labels, starts, trainer.device), sample).backward()
 trainer.workers.average_gradients(trainer.network)
 arrays = {{}}

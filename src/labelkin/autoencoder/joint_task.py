@@ -25,6 +25,8 @@ from labelkin.autoencoder.workers import Workers
 from labelkin.exceptions import TrainingError
 
 _CHUNK = 256
+# At most this many logits are in memory.
+_LOGITS = 20_000_000
 # Logits below are too low for any cut.
 _LOWEST = -4.0
 # Labels of so many documents show what to expect of a new one.
@@ -100,8 +102,9 @@ class JointTask(Task):
         is_rare = torch.from_numpy(self.data.frequencies <= _RARE).to(self.device)
         validation = self.data.validation
         validation = validation[self._places[validation] >= 0]
-        for start in range(0, len(validation), _CHUNK):
-            batch = self._batch(validation[start : start + _CHUNK])
+        chunk = max(1, min(_CHUNK, _LOGITS // self.data.labels))
+        for start in range(0, len(validation), chunk):
+            batch = self._batch(validation[start : start + chunk])
             before, pairs, corrections = self.network.decode_apart(batch.ballots, batch.texts)
             rare.append(before[pairs][is_rare[pairs[1]]])
             logits = before.index_put(pairs, corrections, accumulate=True)
