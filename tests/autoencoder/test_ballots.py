@@ -31,10 +31,7 @@ def cast(
     named: list[list[int]] | None = None,
 ) -> Ballots:
     rows = np.array(near, dtype=np.int64).reshape(len(near), -1)
-    if closeness is None:
-        close = np.where(rows >= 0, 0.5, 0)
-    else:
-        close = np.array(closeness)
+    close = np.where(rows >= 0, 0.5, 0) if closeness is None else np.array(closeness)
     return cast_ballots(
         rows,
         close.astype(np.float32),
@@ -85,7 +82,7 @@ def test_neighbours_agree_with_the_others():
     np.testing.assert_allclose(closeness[:4], np.log([1, 0.5, 0.5, 0.25]), rtol=1e-6)
     np.testing.assert_allclose(close, [0.8, 0.4, 0.4, 0.2, 0], rtol=1e-6)
     np.testing.assert_allclose(rank, np.log([1, 2, 3, 4, 5]) / 4, rtol=1e-6)
-    # Votes of 60 for each label of a neighbour, averaged, times 3: column 3 has three, 1 two, 5 one.
+    # Votes of 60 for each label of a neighbour, averaged, times 3; columns 3, 1, 5 have 3, 2, 1.
     expected = np.array([(2 + 3) / 2, 3, (2 + 3 + 1) / 3, 0, 0]) / 60 * 3
     np.testing.assert_allclose(agreement, expected, rtol=1e-6)
     assert ballots.closest.tolist() == [pytest.approx(0.8)]

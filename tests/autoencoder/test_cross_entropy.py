@@ -1,11 +1,10 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 torch = pytest.importorskip("torch", reason="needs the extra `train`")
-
-from torch import Tensor
-from torch.nn import functional
 
 from labelkin.autoencoder import cross_entropy as module
 from labelkin.autoencoder.cross_entropy import Corrections, cross_entropy
@@ -31,14 +30,14 @@ class Inputs:
         assert {*map(tuple, corrected.tolist())} & {*map(tuple, is_own.nonzero().tolist())}
 
     @property
-    def leaves(self) -> list[Tensor]:
+    def leaves(self) -> list[Any]:
         return [self.hidden, self.weight, self.bias, self.values]
 
     def corrections(self) -> Corrections:
         return Corrections(self.corrected[0], self.corrected[1], self.values)
 
 
-def dense(inputs: Inputs, *, sampled: bool, corrected: bool, asymmetric: bool) -> Tensor:
+def dense(inputs: Inputs, *, sampled: bool, corrected: bool, asymmetric: bool) -> Any:
     """The same loss with a target for each pair, in float64."""
     logits = (inputs.hidden @ inputs.weight.T + inputs.bias).double()
     if corrected:
@@ -50,10 +49,10 @@ def dense(inputs: Inputs, *, sampled: bool, corrected: bool, asymmetric: bool) -
         above = (torch.sigmoid(logits) - 0.02).clamp(min=0)
         negative = -4 * above.detach() ** 2 * torch.log(1 - above)
     else:
-        negative = functional.softplus(logits)
+        negative = torch.nn.functional.softplus(logits)
     if sampled:
         negative = negative * inputs.chances
-    return torch.where(own, functional.softplus(-logits), negative).sum()
+    return torch.where(own, torch.nn.functional.softplus(-logits), negative).sum()
 
 
 @pytest.mark.parametrize("chunk", [4096, 16], ids=["one chunk", "several"])
