@@ -243,8 +243,13 @@ def test_the_size_of_the_latent_space():
     assert sizes == sorted(sizes)
     with pytest.raises(ConfigError, match="--recipe paper"):
         latent_size("large", 10, 10)
+    for size in ("0", "-3", "1000000000"):
+        with pytest.raises(ConfigError, match="1 to 10,000"):
+            latent_size(size, 10, 10)
     with pytest.raises(ConfigError, match="at least 1"):
         JointArchitecture(0, 10)
+    with pytest.raises(ConfigError, match=r"not in \[0, 1\)"):
+        JointArchitecture(8, 10, vote_dropout=1.0)
 
 
 def test_parameters_are_counted(small):

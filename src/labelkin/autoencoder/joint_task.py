@@ -65,7 +65,8 @@ class JointTask(Task):
         network = JointNetwork(data.labels, self.architecture.terms, self.architecture, frequencies)
         network.set_odds(torch.from_numpy(data.log_odds()))
         if origin is not None:
-            weights = origin.joint_tensors(data, network.state_dict())
+            fresh = {name: value.numpy() for name, value in network.state_dict().items()}
+            weights = origin.joint_tensors(data, fresh)
             network.load_state_dict({name: torch.as_tensor(w) for name, w in weights.items()})
         self.network = network.to(device)
 

@@ -95,11 +95,11 @@ class Origin:
         return tensors
 
     def joint_tensors(
-        self, data: TrainingData, new: Mapping[str, Any]
+        self, data: TrainingData, new: Mapping[str, npt.NDArray[Any]]
     ) -> dict[str, npt.NDArray[Any]]:
         """The initial weights of a joint network; rows that the model lacks are those of `new`."""
         old = self.model.tensors()
-        tensors = {name: np.array(value) for name, value in new.items()}
+        tensors = {name: value.copy() for name, value in new.items()}
         for name in tensors.keys() - {*_TABLES, "terms.weight", "frequencies"}:
             tensors[name] = old[name]
         _take_over(tensors, old, _TABLES, self.places(data))
