@@ -18,7 +18,13 @@ from .label_data import data_of, topics
 
 # Small enough for a test, trained long enough to learn something.
 JOINT = TrainingSettings(
-    preset="16", epochs=3, batch_size=32, device="cpu", held_out=0.1, precision="float32"
+    preset="16",
+    epochs=3,
+    batch_size=32,
+    device="cpu",
+    held_out=0.1,
+    min_frequency=1,
+    precision="float32",
 )
 
 

@@ -17,8 +17,8 @@ from labelkin.autoencoder.architecture import (
     architecture_from_json,
     latent_size,
 )
-from labelkin.autoencoder.ballots import cast_ballots
-from labelkin.autoencoder.joint import JointAutoencoder
+from labelkin.autoencoder.ballots import cast_ballots, log_frequencies
+from labelkin.autoencoder.joint import JointAutoencoder, rare_frequency
 from labelkin.autoencoder.model import LabelModel, ModelInfo, save_model
 from labelkin.autoencoder.training_data import TrainingData
 from labelkin.exceptions import ConfigError, ModelDamagedError, TrainingError
@@ -212,6 +212,13 @@ def test_labels_that_the_model_lacks_have_votes_and_names_alone(small):
     # All labels of the small collection are of about the same frequency as a rare one.
     expected = whole[new] + small.model.tensor("rare")
     assert np.corrcoef(logits, expected)[0, 1] > 0.99
+
+
+def test_a_new_label_counts_as_rare(wordless):
+    """In a small collection as well, where rare labels have a positive feature."""
+    expected = log_frequencies(np.zeros(1, dtype=np.int64), 60)[0]
+    assert expected > 0.3
+    assert rare_frequency(wordless.model) == pytest.approx(expected)
 
 
 def test_a_joint_model_has_its_own_format(small, tmp_path):

@@ -255,7 +255,7 @@ def test_an_adopted_model_is_the_same(small, model):
     assert not after["inputs.weight"][place].any()
     assert not after["outputs.weight"][place].any()
     assert after["outputs.bias"][place] == before["rare"]
-    assert after["frequencies"][place] == rare_frequency(model.info)
+    assert after["frequencies"][place] == rare_frequency(model)
     text = next(iter(small.documents()))
     (suggestions,) = small.suggest([replace(text, id="q", labels=())], settings=SETTINGS)
     assert suggestions

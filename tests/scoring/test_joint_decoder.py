@@ -32,7 +32,13 @@ from labelkin.scoring.suggestion import CARRIED, NAMED, WORDS, Suggestion
 pytest.importorskip("torch", reason="needs the extra `train`")
 
 QUICK = TrainingSettings(
-    preset="24", epochs=5, batch_size=32, device="cpu", learning_rate=0.005, precision="float32"
+    preset="24",
+    epochs=5,
+    batch_size=32,
+    device="cpu",
+    learning_rate=0.005,
+    min_frequency=1,
+    precision="float32",
 )
 SETTINGS = Settings(
     method="label-ae", label_ae=ScorerSettings(count=None, threshold=0.1), knn=ScorerSettings()

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from labelkin.autoencoder.ballots import LEAST_VOTE, NO_VOTE, Ballots, log_frequencies
-from labelkin.autoencoder.model import LabelModel, ModelInfo
+from labelkin.autoencoder.ballots import LEAST_VOTE, NO_VOTE, Ballots
+from labelkin.autoencoder.model import LabelModel
 from labelkin.memo import Memo
 from labelkin.represent.term_columns import TermColumns
 
@@ -77,7 +77,7 @@ class JointAutoencoder:
         """What votes and names add to the logit of each pair."""
         tensor = self.model.tensor
         known = ballots.labels < self._labels
-        frequencies = np.full(len(known), rare_frequency(self.model.info), dtype=np.float32)
+        frequencies = np.full(len(known), rare_frequency(self.model), dtype=np.float32)
         frequencies[known] = tensor("frequencies")[ballots.labels[known]]
         features = np.column_stack(
             (
@@ -118,7 +118,6 @@ class JointAutoencoder:
         return ballots.documents[new], ballots.labels[new], logits
 
 
-def rare_frequency(info: ModelInfo) -> np.float32:
-    """The frequency, as a feature, of a label that is new to a model."""
-    documents = info.data["documents"] + info.data["held_out"]
-    return np.float32(log_frequencies(np.zeros(1, dtype=np.int64), documents)[0])
+def rare_frequency(model: LabelModel) -> np.float32:
+    """The frequency, as a feature, of a label that is new to a model: that of its rarest."""
+    return np.float32(model.tensor("frequencies").min())

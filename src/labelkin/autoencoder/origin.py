@@ -91,7 +91,7 @@ class Origin:
         if self.model.is_joint:
             tensors["outputs.bias"][is_new] = tensors["rare"]
             tensors["frequencies"] = tensors["frequencies"][places]
-            tensors["frequencies"][is_new] = rare_frequency(self.model.info)
+            tensors["frequencies"][is_new] = rare_frequency(self.model)
         return tensors
 
     def joint_tensors(
