@@ -20,7 +20,7 @@ from labelkin.autoencoder.architecture import (
 from labelkin.autoencoder.ballots import cast_ballots, log_frequencies
 from labelkin.autoencoder.joint import JointAutoencoder, rare_frequency
 from labelkin.autoencoder.model import LabelModel, ModelInfo, save_model
-from labelkin.autoencoder.training_data import TrainingData
+from labelkin.autoencoder.training_data import TrainingData, TrainingNeighbours, TrainingTexts
 from labelkin.exceptions import ConfigError, ModelDamagedError, TrainingError
 
 from .joint_data import JOINT, joint_data, named_of
@@ -330,6 +330,24 @@ def test_it_is_not_trained_without_neighbours(tmp_path):
     data = replace(joint_data(60), neighbours=None)
     with pytest.raises(TrainingError, match="neighbours and texts"):
         Trainer(data, JOINT, tmp_path)
+
+
+def test_few_documents_have_known_neighbours(tmp_path):
+    data = joint_data(60)
+
+    def limited(rows: Any) -> TrainingData:
+        assert data.neighbours is not None
+        assert data.texts is not None
+        at = np.searchsorted(data.neighbours.rows, rows)
+        neighbours = TrainingNeighbours(rows, data.neighbours.near[at], data.neighbours.weights[at])
+        texts = TrainingTexts(data.texts.terms, data.texts.weighted[at], data.texts.named.taken(at))
+        return replace(data, neighbours=neighbours, texts=texts)
+
+    # None of them is held out: validated on those that are there.
+    trained = Trainer(limited(data.rows[:20]), replace(JOINT, epochs=1), tmp_path).run()
+    assert trained.history[0]["validation_loss"] > 0
+    with pytest.raises(TrainingError, match=r"only 1 document .* \[joint\]"):
+        Trainer(limited(np.union1d(data.rows[:1], data.held_out)), JOINT, tmp_path)
 
 
 ODD = {

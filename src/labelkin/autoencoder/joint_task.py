@@ -23,6 +23,7 @@ from labelkin.autoencoder.training_data import TrainingData
 from labelkin.autoencoder.training_settings import TrainingSettings
 from labelkin.autoencoder.workers import Workers
 from labelkin.exceptions import TrainingError
+from labelkin.wording import counted
 
 _CHUNK = 256
 # At most this many logits are in memory.
@@ -31,6 +32,8 @@ _LOGITS = 20_000_000
 _LOWEST = -4.0
 # Labels of so many documents show what to expect of a new one.
 _RARE = 3
+_LEAST_ROWS = 2
+_MOST_VALIDATION = 2000
 
 Integers = npt.NDArray[np.int64]
 
@@ -55,6 +58,12 @@ class JointTask(Task):
         self._places = np.full(data.label_sets.rows, -1, dtype=np.int64)
         self._places[self._neighbours.rows] = np.arange(len(self._neighbours.rows))
         self._rows = data.rows[self._places[data.rows] >= 0]
+        if len(self._rows) < _LEAST_ROWS:
+            raise TrainingError(
+                f"the neighbours of only {counted(len(self._rows), 'document')} are known; the "
+                f"joint autoencoder needs at least {_LEAST_ROWS}: raise `documents` in [joint] of "
+                "labelkin.toml"
+            )
         documents = len(data.rows) + len(data.held_out)
         self.architecture = JointArchitecture(
             latent_size(settings.preset, data.labels, len(self._rows)),
@@ -103,6 +112,9 @@ class JointTask(Task):
         is_rare = torch.from_numpy(self.data.frequencies <= _RARE).to(self.device)
         validation = self.data.validation
         validation = validation[self._places[validation] >= 0]
+        if len(validation) == 0:
+            # A sample of few documents may have none that are held out.
+            validation = self._rows[:_MOST_VALIDATION]
         chunk = max(1, min(_CHUNK, _LOGITS // self.data.labels))
         for start in range(0, len(validation), chunk):
             batch = self._batch(validation[start : start + chunk])
