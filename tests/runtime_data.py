@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from labelkin import Document, Indexer, RerankTrainingSettings, Settings, TrainingSettings
+from labelkin.autoencoder.training_settings import paper_settings
 from labelkin.demo import demo_concepts, demo_documents
 from labelkin.exceptions import MissingExtraError
 from labelkin.vocab import Concept, Vocabulary
@@ -17,14 +18,20 @@ DOCUMENTS = 400
 QUERIES = 12
 
 
-def make_trained(path: Path, further: Sequence[Concept] = ()) -> list[str]:
+# Small networks of either recipe.
+JOINT = TrainingSettings(preset="16", epochs=4, batch_size=32, device="cpu")
+PAPER = paper_settings(preset="32/24/16", epochs=4, batch_size=32, device="cpu")
+
+
+def make_trained(
+    path: Path, further: Sequence[Concept] = (), label_ae: TrainingSettings = JOINT
+) -> list[str]:
     """A collection with all models that can be trained here; the methods that it can use."""
     vocabulary = Vocabulary([*demo_concepts(0), *further])
     with Indexer.create(path, vocabulary, language="en") as indexer:
         indexer.add(demo_documents(DOCUMENTS, 0))
         rerank = RerankTrainingSettings(documents=50, rounds=20, linear=False, threads=1)
         held_out = rerank.held_out(indexer.snapshot())
-        label_ae = TrainingSettings(preset="32/24/16", epochs=4, batch_size=32, device="cpu")
         with suppress(MissingExtraError):
             indexer.train_label_ae(label_ae, held_out=held_out)
         with suppress(MissingExtraError):

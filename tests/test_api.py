@@ -23,7 +23,7 @@ from labelkin.scoring.settings import Settings
 from labelkin.training_plan import TrainingObserver, TrainingReport
 from labelkin.vocab import Vocabulary
 
-AUTOENCODER = TrainingSettings(preset="32/16/8", epochs=2, batch_size=32, device="cpu")
+AUTOENCODER = TrainingSettings(preset="8", epochs=2, batch_size=32, device="cpu")
 RERANKER = RerankTrainingSettings(documents=45, rounds=12, linear=False, threads=1)
 RERANK = Settings(method="rerank")
 DOCUMENTS = 320

@@ -17,7 +17,7 @@ from labelkin.exceptions import LabelkinError, ModelDamagedError
 from labelkin.integrity import check_collection
 from labelkin.store import background
 
-from .runtime_data import fresh_documents, make_trained, signature
+from .runtime_data import PAPER, fresh_documents, make_trained, signature
 
 pytest.importorskip("torch", reason="needs the extra `train`")
 pytest.importorskip("lightgbm", reason="needs the extra `rerank`")
@@ -100,6 +100,20 @@ def copied(trained: tuple[Path, dict], tmp_path: Path) -> tuple[Path, dict]:
     return folder, trained[1]
 
 
+@pytest.fixture(scope="module")
+def trained_paper(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict]:
+    """The same with the paper's label autoencoder."""
+    folder = tmp_path_factory.mktemp("integrity-paper") / "c"
+    make_trained(folder, label_ae=PAPER)
+    return folder, answers(folder)
+
+
+@pytest.fixture
+def copied_paper(trained_paper: tuple[Path, dict], tmp_path: Path) -> tuple[Path, dict]:
+    folder = shutil.copytree(trained_paper[0], tmp_path / "c")
+    return folder, trained_paper[1]
+
+
 def all_files(folder: Path) -> Iterator[str]:
     for path in sorted(folder.rglob("*")):
         if path.is_file():
@@ -127,9 +141,14 @@ def damage(path: Path, kind: str) -> None:
 @pytest.mark.parametrize("kind", ["zeros", "bit", "cut"])
 @pytest.mark.parametrize("pattern", FILES)
 def test_damage_is_never_silent(
-    pattern: str, kind: str, copied: tuple[Path, dict], caplog: pytest.LogCaptureFixture
+    pattern: str,
+    kind: str,
+    request: pytest.FixtureRequest,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    folder, expected = copied
+    # Only the paper's autoencoder has the latent vectors of documents.
+    fixture = "copied_paper" if "latents" in pattern else "copied"
+    folder, expected = request.getfixturevalue(fixture)
     paths = list(folder.glob(pattern))
     if not paths:
         pytest.skip("this collection has no such file")
@@ -216,9 +235,9 @@ def test_nothing_is_found_in_sound_files(copied: tuple[Path, dict], caplog) -> N
 
 @pytest.mark.usefixtures("everything_is_large")
 def test_large_latents_are_verified_where_they_are_read(
-    copied: tuple[Path, dict], caplog: pytest.LogCaptureFixture
+    copied_paper: tuple[Path, dict], caplog: pytest.LogCaptureFixture
 ) -> None:
-    folder, expected = copied
+    folder, expected = copied_paper
     (path,) = folder.glob("models/label-ae/latents-*.f16")
     path.write_bytes(bytes(path.stat().st_size))
     with Indexer.open(folder) as indexer:

@@ -151,7 +151,7 @@ def test_a_retrained_model_is_used_at_once(path: Path) -> None:
     pytest.importorskip("torch", reason="needs the extra `train`")
     from labelkin import TrainingSettings
 
-    settings = TrainingSettings(preset="16/12/8", epochs=1, batch_size=16, device="cpu")
+    settings = TrainingSettings(preset="8", epochs=1, batch_size=16, device="cpu")
     text = next(iter(demo_documents(1, 7)))
     query = Document("", text.title, text.body, language="en")
     asked = Settings(method="label-ae").changed(limit=5)
@@ -161,7 +161,7 @@ def test_a_retrained_model_is_used_at_once(path: Path) -> None:
         before = [one.score for one in indexer.suggest([query], settings=asked)[0]]
         with Indexer.open(path) as other:
             other.train_label_ae(
-                TrainingSettings(preset="16/12/8", epochs=1, batch_size=16, device="cpu", seed=5)
+                TrainingSettings(preset="8", epochs=1, batch_size=16, device="cpu", seed=5)
             )
         assert indexer.models_checksum("label-ae") != first
         after = [one.score for one in indexer.suggest([query], settings=asked)[0]]

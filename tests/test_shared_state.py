@@ -102,9 +102,7 @@ def test_retrained_models_do_not_pile_up(indexer: Indexer) -> None:
     text = fresh_documents(1)
     for seed in range(4):
         indexer.train_label_ae(
-            TrainingSettings(
-                preset="16/12/8", epochs=1, batch_size=64, averages=False, device="cpu", seed=seed
-            )
+            TrainingSettings(preset="8", epochs=1, batch_size=64, device="cpu", seed=seed)
         )
         indexer.suggest(text, settings=asked("label-ae"))
     gc.collect()
@@ -251,9 +249,7 @@ def test_an_autoencoder_trained_meanwhile_does_not_reach_the_reranker(
 ) -> None:
     from labelkin import RerankTrainingSettings, TrainingObserver
 
-    quick = TrainingSettings(
-        preset="16/12/8", epochs=1, batch_size=64, averages=False, device="cpu"
-    )
+    quick = TrainingSettings(preset="8", epochs=1, batch_size=64, device="cpu")
     used: set[object] = set()
     original = Decoder.at.__func__  # type: ignore[attr-defined]
 

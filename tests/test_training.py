@@ -13,6 +13,7 @@ from labelkin import (
     TrainingSettings,
     Vocabulary,
 )
+from labelkin.autoencoder.training_settings import paper_settings
 from labelkin.demo import demo_concepts, demo_documents
 from labelkin.exceptions import CollectionBusyError
 from labelkin.store.models import training_lock
@@ -42,7 +43,7 @@ def test_more_takes_longer() -> None:
 
 
 def test_a_time_budget_is_kept() -> None:
-    short = replace(PLAN, label_ae=TrainingSettings(minutes=1, averages=False))
+    short = replace(PLAN, label_ae=paper_settings(minutes=1, averages=False))
     assert short.label_ae_seconds() == 60
 
 
@@ -80,7 +81,7 @@ def test_changes_during_a_training_do_not_reach_it(tmp_path: Path) -> None:
     for name in ("calm", "busy"):
         with Indexer.create(tmp_path / name, Vocabulary(demo_concepts(0)), language="en") as made:
             made.add(demo_documents(240, 0))
-    label_ae = TrainingSettings(preset="16/12/8", epochs=2, batch_size=32, device="cpu")
+    label_ae = TrainingSettings(preset="8", epochs=2, batch_size=32, device="cpu")
     rerank = RerankTrainingSettings(documents=30, rounds=5, threads=1)
     intruder = Intruder(tmp_path / "busy")
     reports = []
@@ -123,7 +124,7 @@ def test_one_training_at_a_time(tmp_path: Path) -> None:
     pytest.importorskip("lightgbm", reason="needs the extra `rerank`")
     with Indexer.create(tmp_path / "c", Vocabulary(demo_concepts(0)), language="en") as made:
         made.add(demo_documents(240, 0))
-    label_ae = TrainingSettings(preset="16/12/8", epochs=2, batch_size=32, device="cpu")
+    label_ae = TrainingSettings(preset="8", epochs=2, batch_size=32, device="cpu")
     rerank = RerankTrainingSettings(documents=30, rounds=5, linear=False, threads=1)
     rival = Rival(tmp_path / "c", rerank)
     with Indexer.open(tmp_path / "c") as indexer:

@@ -7,17 +7,21 @@ from typing import Any
 import numpy as np
 
 from labelkin.autoencoder.training_data import TrainingData, make_training_data
-from labelkin.autoencoder.training_settings import TrainingSettings
+from labelkin.autoencoder.training_settings import paper_settings
 from labelkin.store.label_sets import LabelSets, Segment
 
-# Small enough for a test, long enough to learn something.
-QUICK = TrainingSettings(preset="64/32/16", epochs=3, batch_size=32, device="cpu", held_out=0.1)
+# The paper's network, small enough for a test, trained long enough to learn something.
+QUICK = paper_settings(preset="64/32/16", epochs=3, batch_size=32, device="cpu", held_out=0.1)
+
+
+def label_sets_of(sets: list[list[int]]) -> LabelSets:
+    lengths = np.array([len(labels) for labels in sets], dtype=np.int64)
+    flat = np.array([label for labels in sets for label in labels], dtype=np.int32)
+    return LabelSets([Segment.from_bytes(0, lengths, flat.tobytes())])
 
 
 def data_of(sets: list[list[int]], width: int = 40, **changes: Any) -> TrainingData:
-    lengths = np.array([len(labels) for labels in sets], dtype=np.int64)
-    flat = np.array([label for labels in sets for label in labels], dtype=np.int32)
-    label_sets = LabelSets([Segment.from_bytes(0, lengths, flat.tobytes())])
+    label_sets = label_sets_of(sets)
     given: dict[str, Any] = {"held_out": 0.1, "min_frequency": 1, "seed": 0, **changes}
     return make_training_data(label_sets, width, np.empty(0, dtype=np.int64), **given)
 

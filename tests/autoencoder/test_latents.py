@@ -13,7 +13,7 @@ from labelkin import Document, Indexer
 from labelkin.autoencoder.columns import LabelColumns
 from labelkin.autoencoder.latents import Latents, LatentStore
 from labelkin.autoencoder.model import MODEL_NAME, LabelModel
-from labelkin.scoring.decoder import Decoder
+from labelkin.scoring.latent_decoder import LatentDecoder
 
 from .label_data import QUICK
 
@@ -40,7 +40,7 @@ def folder_of(indexer: Indexer) -> Path:
 
 def model_and_columns(indexer: Indexer) -> tuple[LabelModel, LabelColumns]:
     model = indexer.runtime.models.get(LabelModel)
-    return model, Decoder(indexer.collection.snapshot(), model).columns
+    return model, LatentDecoder(indexer.collection.snapshot(), model).columns
 
 
 def vectors_of(indexer: Indexer) -> Path:

@@ -74,6 +74,9 @@ def test_numpy_equals_torch(tmp_path, activation):
 def test_the_folder_says_what_the_model_is(trained: Indexer):
     folder = trained.collection.path / "models" / "label-ae"
     content = json.loads((folder / "model.json").read_text())
+    # What earlier versions of labelkin can read.
+    assert content["format_version"] == 1
+    assert "recipe" not in content["architecture"]
     assert content["architecture"]["first"] == 64
     assert content["seed"] == 0
     assert content["data"]["documents"] + content["data"]["held_out"] == 600

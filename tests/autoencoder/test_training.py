@@ -15,7 +15,7 @@ import pytest
 
 from labelkin import Indexer
 from labelkin.autoencoder.model import LabelModel
-from labelkin.autoencoder.training_data import OutputSampling
+from labelkin.autoencoder.training_data import OutputSampling, batches, steps_of
 from labelkin.demo import demo_concepts, demo_documents
 from labelkin.exceptions import CollectionBusyError, CollectionReadOnlyError, TrainingError
 from labelkin.store.locks import FileLock
@@ -234,9 +234,11 @@ def test_rare_labels_are_left_out():
 
 def test_every_document_comes_once_an_epoch():
     data = data_of(topics(320), held_out=0.0)
-    seen = np.concatenate(list(data.epoch(0, 32, 0)))
+    epoch = list(batches(data.rows, 0, 32, 0))
+    assert len(epoch) == steps_of(len(data.rows), 32)
+    seen = np.concatenate(epoch)
     assert sorted(seen.tolist()) == data.rows.tolist()
-    assert not np.array_equal(seen, np.concatenate(list(data.epoch(1, 32, 0))))
+    assert not np.array_equal(seen, np.concatenate(list(batches(data.rows, 1, 32, 0))))
 
 
 def test_a_sample_has_frequent_and_own_labels():
@@ -345,10 +347,10 @@ import sys
 from dataclasses import replace
 from typing import ClassVar
 from labelkin import Indexer
-from labelkin.autoencoder.training_settings import TrainingSettings
+from labelkin.autoencoder.training_settings import paper_settings
 import labelkin.autoencoder.training as training
 training._CHECKPOINT_SECONDS = 0.05
-settings = TrainingSettings(preset="64/32/16", epochs=40, batch_size=32, device="cpu", patience=0)
+settings = paper_settings(preset="64/32/16", epochs=40, batch_size=32, device="cpu", patience=0)
 begun = []
 run = training.Trainer.run
 training.Trainer.run = lambda self, *w: begun.append(self.position.steps) or run(self, *w)

@@ -27,7 +27,12 @@ def test_init_with_a_recipe(run: Run, tmp_path: Path) -> None:
         for name in ("usual", "papers")
     )
     # [representation] has a title_weight of 1 in both.
-    assert papers - usual == {'term_frequency = "once"', "heading_weight = 0.0"}
+    assert papers - usual == {
+        'term_frequency = "once"',
+        "heading_weight = 0.0",
+        'recipe = "paper"',
+    }
+    assert 'recipe = "joint"' in usual
     assert "title_weight = 3" in usual - papers
     wrong = run("init", "new", "--recipe", "papers")
     assert wrong.exit_code == 1
@@ -116,7 +121,7 @@ def test_an_unknown_key_in_the_settings(run: Run, collection: Path) -> None:
         file.write("\nfoo = 1\n")
     result = run("info", collection)
     assert result.exit_code == 1
-    assert "unknown key 'training.foo'" in result.stderr
+    assert "unknown key 'joint.foo'" in result.stderr
 
 
 def test_every_record_is_accounted_for(run: Run, collection: Path) -> None:

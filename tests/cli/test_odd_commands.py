@@ -268,7 +268,8 @@ CASES = [
     Case("a seed that does not fit", ("train", "demo", "--seed", 10**20), 2, "less than or equal"),
     Case("a negative seed", ("demo", "new", "--seed", -1), 2, "greater than or equal to 0",
          check=missing("new")),
-    Case("layers of size 0", ("train", "demo", "--preset", "0/0/0"), 1, "each must be at least 1"),
+    Case("layers of size 0", ("train", "demo", "--preset", "0"), 1, "a size of 1 to 10,000"),
+    Case("layers of the paper", ("train", "demo", "--preset", "large"), 1, "--recipe paper"),
     Case("resume what was never started", ("train", "demo", "--resume"), 1, "nothing to resume"),
     # labelkin.toml
     Case("settings with a byte order mark", ("suggest", "c", "--title", "rye"), shows="Bread, Rye",

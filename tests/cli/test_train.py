@@ -10,7 +10,7 @@ from typer.testing import Result
 pytest.importorskip("torch", reason="needs the extra `train`")
 
 Run = Callable[..., Result]
-SMALL = ("--preset", "32/16/8", "--device", "cpu", "--only", "label-ae")
+SMALL = ("--preset", "8", "--device", "cpu", "--only", "label-ae")
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def demo(run: Run) -> str:
 def test_train_and_use(run: Run, demo: str) -> None:
     done = run("train", demo, *SMALL, "--epochs", 3)
     assert done.exit_code == 0, done.stderr
-    assert "32/16/8 over" in done.stdout
+    assert "8 over" in done.stdout
     assert "Trained in" in done.stderr
 
     values = json.loads(
@@ -134,7 +134,7 @@ def test_start_from_another_collection(run: Run, demo: str) -> None:
     assert taken.exit_code == 0, taken.stderr
     assert "of its headings taken over" in taken.stderr
     assert "Adopted as it is" in taken.stderr
-    assert taken.stdout.startswith("Layers      32/16/8 over")
+    assert taken.stdout.startswith("Layers      8 over")
 
     done = run("train", "little", "--from", "demo/models/label-ae", "--epochs", 1, "--json")
     assert done.exit_code == 0, done.stderr
@@ -142,7 +142,7 @@ def test_start_from_another_collection(run: Run, demo: str) -> None:
     assert content["rerank"] is None
     label_ae = content["label_ae"]
     assert label_ae["origin"]["model"] in Path("demo/models/label-ae/model.json").read_text()
-    assert label_ae["settings"]["preset"] == "32/16/8"
+    assert label_ae["settings"]["preset"] == "8"
     assert run("eval", "little", "held.jsonl", "--method", "label-ae").exit_code == 0
 
 

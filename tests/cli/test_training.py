@@ -14,7 +14,7 @@ pytest.importorskip("torch", reason="needs the extra `train`")
 pytest.importorskip("lightgbm", reason="needs the extra `rerank`")
 
 Run = Callable[..., Result]
-SMALL = ("--preset", "32/16/8", "--epochs", 2, "--device", "cpu")
+SMALL = ("--preset", "8", "--epochs", 2, "--device", "cpu")
 
 
 @pytest.fixture

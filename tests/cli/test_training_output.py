@@ -35,7 +35,7 @@ def test_the_plan(capsys: pytest.CaptureFixture[str]) -> None:
     print_plan(PLAN)
     first, label_ae, rerank, last = capsys.readouterr().err.splitlines()
     assert first == "Training on 43,178 documents with 17,561 headings:"
-    assert label_ae.startswith("  label autoencoder: 37,178 label sets, at most 15 epochs; about ")
+    assert label_ae.startswith("  label autoencoder: 37,178 label sets, at most 8 epochs; about ")
     assert rerank.startswith(
         "  reranker: 6,000 documents held out of all statistics and 1,200 given, "
         "linear classifiers; about "

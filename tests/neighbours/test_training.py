@@ -8,7 +8,7 @@ import pytest
 from labelkin.autoencoder.training_data import make_training_data
 from labelkin.demo import demo_documents
 from labelkin.indexer import Indexer
-from labelkin.neighbours.training import training_neighbours
+from labelkin.neighbours.training import find_nearest, rows_to_search
 
 
 @pytest.mark.parametrize("representation", ["stems", "lsa", "stems,lsa"])
@@ -27,7 +27,9 @@ def test_neighbours_to_learn_from_are_others(representation: str, tmp_path: Path
             min_frequency=1,
             seed=0,
         )
-        found = training_neighbours(indexer.search(representation), data, 50, 0)
+        rows = rows_to_search(data, 50, 0)
+        nearest = find_nearest(indexer.search(representation), rows, 40)
+        found = nearest.among(rows, np.union1d(data.rows, data.held_out), 20)
         gone = indexer.collection.tombstones()
     assert set(data.validation.tolist()) <= set(found.rows.tolist())
     assert not (found.near == found.rows[:, None]).any()

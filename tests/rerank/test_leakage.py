@@ -24,7 +24,7 @@ from labelkin.store.held_out import HeldOut
 
 from .rerank_data import made
 
-AUTOENCODER = TrainingSettings(preset="32/16/8", epochs=2, batch_size=32, device="cpu")
+AUTOENCODER = TrainingSettings(preset="8", epochs=2, batch_size=32, device="cpu")
 HAS_FAISS = importlib.util.find_spec("faiss") is not None
 SETTINGS = RerankTrainingSettings(
     documents=30, rounds=3, linear=True, threads=1, encoder="lsa" if HAS_FAISS else ""

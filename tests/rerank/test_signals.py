@@ -27,7 +27,7 @@ from .signal_conformance import SignalConformance, evidence_of
 
 HAS_FAISS = importlib.util.find_spec("faiss") is not None
 SETTINGS = replace(QUICK, documents=25, rounds=3, linear=True, encoder="lsa" if HAS_FAISS else "")
-AUTOENCODER = TrainingSettings(preset="32/16/8", epochs=3, batch_size=32, device="cpu")
+AUTOENCODER = TrainingSettings(preset="8", epochs=3, batch_size=32, device="cpu")
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 
 

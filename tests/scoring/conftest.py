@@ -26,7 +26,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
         indexer.add([*demo_documents(DOCUMENTS, 0), german])
         if HAS_TORCH or HAS_LIGHTGBM:
             indexer.train(
-                label_ae=TrainingSettings(preset="48/32/16", epochs=8, batch_size=32, device="cpu"),
+                label_ae=TrainingSettings(preset="16", epochs=8, batch_size=32, device="cpu"),
                 rerank=RerankTrainingSettings(documents=45, rounds=15, linear=False, threads=1),
             )
     return path

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from labelkin import Document, Indexer
-from labelkin.autoencoder.training_settings import TrainingSettings
+from labelkin.autoencoder.ballots import NEIGHBOURS
+from labelkin.autoencoder.training_settings import paper_settings
 from labelkin.demo import demo_concepts, demo_documents
 from labelkin.exceptions import ModelDamagedError, ModelMismatchError, ModelNotFoundError
 from labelkin.scoring.decoder import Decoder
@@ -27,7 +28,7 @@ from labelkin.vocab import Vocabulary
 
 pytest.importorskip("torch", reason="needs the extra `train`")
 
-QUICK = TrainingSettings(preset="64/48/32", epochs=12, batch_size=32, device="cpu")
+QUICK = paper_settings(preset="64/48/32", epochs=12, batch_size=32, device="cpu")
 AVERAGE = ScorerSettings(weighting="difference", count=None, threshold=0.5)
 SETTINGS = Settings(knn=ScorerSettings(), label_ae=AVERAGE)
 
@@ -107,7 +108,7 @@ def test_cuts(indexer, queries):
 
 def test_batches_do_not_matter(indexer, queries, monkeypatch):
     whole = LabelAe().rank(indexer.queries(queries, 20), SETTINGS)
-    monkeypatch.setattr("labelkin.scoring.label_ae._CHUNK", 3)
+    monkeypatch.setattr("labelkin.scoring.latent_decoder.CHUNK", 3)
     parts = LabelAe().rank(indexer.queries(queries, 20), SETTINGS)
     # Matrix products round differently for batches of other sizes: near ties may change places.
     for (columns, scores), (other_columns, other_scores) in zip(whole, parts, strict=True):
@@ -325,7 +326,10 @@ def test_related_headings(indexer):
 def test_settings_change_where_the_method_looks(method, place):
     changed = Settings(method=method).changed(threshold=0.9, k=7)
     assert attrgetter(place)(changed) == changed.implementation.threshold(changed) == 0.9
-    assert changed.k == 7
+    assert (changed.knn.k, changed.label_ae.k) == (7, 7)
+    # The joint autoencoder looks at more neighbours, whatever k is.
+    assert changed.k == (7 if method == "knn" else NEIGHBOURS)
+    assert Settings(method=method).changed(k=NEIGHBOURS + 1).k == NEIGHBOURS + 1
 
 
 @pytest.mark.parametrize("method", ["knn", "label-ae", "mix", "mix-ranked"])

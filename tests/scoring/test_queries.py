@@ -66,7 +66,7 @@ def usable(indexer: Indexer, name: str) -> Settings:
     return Settings.from_config(indexer.config, name).changed(limit=5)
 
 
-METHODS_WITH_NAMES = ("lexical", "rerank")
+METHODS_WITH_NAMES = ("label-ae", "mix", "mix-ranked", "lexical", "rerank")
 
 
 @pytest.fixture(params=["knn", "label-ae", "mix", "mix-ranked", "lexical", "rerank"])

@@ -46,7 +46,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
         indexer.add(demo_documents(DOCUMENTS, 0))
         rerank = RerankTrainingSettings(documents=50, rounds=20, linear=False, threads=1)
         held_out = rerank.held_out(indexer.snapshot())
-        label_ae = TrainingSettings(preset="32/24/16", epochs=4, batch_size=32, device="cpu")
+        label_ae = TrainingSettings(preset="16", epochs=4, batch_size=32, device="cpu")
         indexer.train_label_ae(label_ae, held_out=held_out)
         indexer.train_reranker(settings=rerank, held_out=held_out)
         return path, indexer.usable_methods()

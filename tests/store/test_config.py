@@ -244,3 +244,21 @@ def test_opening_with_an_invalid_file_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "labelkin.toml").write_text("[neighbours]\nk = 0\n")
     with pytest.raises(ConfigError, match=r"neighbours\.k"):
         WatchedConfig(tmp_path / "labelkin.toml")
+
+
+def test_both_networks_of_the_label_autoencoder_have_their_settings(tmp_path: Path) -> None:
+    lines = to_toml(Config()).splitlines()
+    joint = lines[lines.index("[joint]") :]
+    for key in Config().joint.model_dump():
+        assert any(line.startswith(f"{key} = ") for line in joint), key
+    place = lines.index('recipe = "joint"')
+    assert lines.index("[training]") < place < lines.index("[joint]")
+    assert '"paper"' in "".join(lines[place - 3 : place])
+    # Collections of earlier versions have neither.
+    (tmp_path / "c.toml").write_text('[training]\nepochs = 3\npreset = "large"\n')
+    config = read_config(tmp_path / "c.toml")
+    assert (config.training.recipe, config.joint.epochs, config.joint.latent) == ("joint", 8, 0)
+    for wrong in ('[training]\nrecipe = "papers"\n', "[joint]\nlatent = -1\n", "[joint]\nx = 1\n"):
+        (tmp_path / "c.toml").write_text(wrong)
+        with pytest.raises(ConfigError, match=r"c\.toml"):
+            read_config(tmp_path / "c.toml")

@@ -37,6 +37,7 @@ Layers = tuple[tuple[str, str | None], ...]
 
 # Sizes are multiples of this, which matrix kernels handle best.
 _STEP = 64
+_LARGEST_LATENT = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,12 +206,15 @@ def latent_size(name: str, labels: int, documents: int) -> int:
     if name == "auto":
         return _rounded(4 * min(labels, documents / 2.5) ** 0.5, 32, 512)
     try:
-        return int(name)
+        size = int(name)
     except ValueError:
         raise ConfigError(
             f"no preset {name!r}; give auto or the size of the latent space, such as 512; "
             "the presets of the paper need `--recipe paper`"
         ) from None
+    if not 1 <= size <= _LARGEST_LATENT:
+        raise ConfigError(f"the latent space has a size of 1 to {_LARGEST_LATENT:,}, not {size:,}")
+    return size
 
 
 def _parsed(name: str) -> tuple[int, int, int]:

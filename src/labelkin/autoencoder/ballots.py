@@ -26,6 +26,10 @@ _NEAREST = (3, 10, 25, NEIGHBOURS)
 RARE = 10
 
 _LEAST_CLOSE = 1e-3
+#: The strength of an empty place, which no neighbour has: it gets no weight beside any.
+NO_VOTE = -1e4
+#: What is added to votes, so that none has a logarithm.
+LEAST_VOTE = 1e-3
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]

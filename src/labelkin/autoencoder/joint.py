@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from labelkin.autoencoder.ballots import Ballots
+from labelkin.autoencoder.ballots import LEAST_VOTE, NO_VOTE, Ballots
 from labelkin.autoencoder.model import LabelModel
 from labelkin.memo import Memo
 from labelkin.represent.term_columns import TermColumns
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from scipy.sparse import csr_matrix
-
-LEAST_VOTE = np.float32(1e-3)
 
 Floats = npt.NDArray[np.float32]
 Integers = npt.NDArray[np.int64]
@@ -53,7 +51,7 @@ class JointAutoencoder:
             return np.zeros(features.shape[:2], dtype=np.float32)
         inner = np.tanh(features @ tensor("weigh1.weight").T + tensor("weigh1.bias"))
         strength = tensor("sharpness") * features[:, :, 0] + inner @ tensor("weigh2.weight")[0]
-        strength = np.where(ballots.is_there, strength, np.float32(-30))
+        strength = np.where(ballots.is_there, strength, np.float32(NO_VOTE))
         strength = np.exp(strength - strength.max(1, keepdims=True))
         weights: Floats = strength / strength.sum(1, keepdims=True)
         return weights
@@ -79,14 +77,14 @@ class JointAutoencoder:
         """What votes and names add to the logit of each pair."""
         tensor = self.model.tensor
         known = ballots.labels < self._labels
-        frequencies = np.full(len(known), self._rare(), dtype=np.float32)
+        frequencies = np.full(len(known), rare_frequency(self.model), dtype=np.float32)
         frequencies[known] = tensor("frequencies")[ballots.labels[known]]
         features = np.column_stack(
             (
                 ballots.shares,
                 ballots.named,
                 np.sqrt(votes + np.float32(1e-6)),
-                np.log(votes + LEAST_VOTE) / 3,
+                np.log(votes + np.float32(LEAST_VOTE)) / 3,
                 frequencies,
                 ballots.closest[ballots.documents],
             )
@@ -125,6 +123,7 @@ class JointAutoencoder:
         logits = self.corrections(ballots, self.votes(ballots))[new] + self.model.tensor("rare")
         return ballots.documents[new], ballots.labels[new], logits
 
-    def _rare(self) -> np.float32:
-        """The frequency, as a feature, of a label that is new: that of the rarest."""
-        return np.float32(self.model.tensor("frequencies").min(initial=0))
+
+def rare_frequency(model: LabelModel) -> np.float32:
+    """The frequency, as a feature, of a label that is new to a model: that of its rarest."""
+    return np.float32(model.tensor("frequencies").min())

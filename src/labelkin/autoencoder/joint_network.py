@@ -6,7 +6,7 @@ one hidden layer turns the sum into logits. Labels that have votes, or that the 
 names, get a correction from a small network that sees how: a rare label, of which
 the latent space keeps little, keeps its votes.
 
-`autoencoder/model.py` runs the same with NumPy.
+`autoencoder/joint.py` runs the same with NumPy.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from labelkin.autoencoder.architecture import (
     NEIGHBOUR_FEATURES,
     JointArchitecture,
 )
-from labelkin.autoencoder.ballots import Ballots
+from labelkin.autoencoder.ballots import LEAST_VOTE, NO_VOTE, Ballots
 from labelkin.autoencoder.cross_entropy import Corrections, cross_entropy
 from labelkin.autoencoder.network import LabelBatch, OutputSample
 
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 # Weights that start small: the first predictions are the labels' frequencies.
 _TABLE_STD = 0.15
 _OUTPUT_STD = 0.02
-_NO_VOTE = -30.0
-_LEAST_VOTE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,7 @@ class JointNetwork(nn.Module):
         features = self._tensor(ballots.neighbours)
         strength = self.sharpness * features[:, :, 0]
         strength = strength + self.weigh2(torch.tanh(self.weigh1(features))).squeeze(2)
-        return torch.softmax(strength.masked_fill(~self._tensor(ballots.is_there), _NO_VOTE), 1)
+        return torch.softmax(strength.masked_fill(~self._tensor(ballots.is_there), NO_VOTE), 1)
 
     def votes(self, ballots: Ballots) -> Tensor:
         """The weighted votes of each pair of document and label."""
@@ -118,7 +116,7 @@ class JointNetwork(nn.Module):
                 self._tensor(ballots.shares),
                 self._tensor(ballots.named),
                 torch.sqrt(votes + 1e-6),
-                torch.log(votes + _LEAST_VOTE) / 3,
+                torch.log(votes + LEAST_VOTE) / 3,
                 self.frequencies[labels],
                 self._tensor(ballots.closest)[documents],
             )

@@ -23,12 +23,17 @@ from labelkin.autoencoder.training_data import TrainingData
 from labelkin.autoencoder.training_settings import TrainingSettings
 from labelkin.autoencoder.workers import Workers
 from labelkin.exceptions import TrainingError
+from labelkin.wording import counted
 
 _CHUNK = 256
+# At most this many logits are in memory.
+_LOGITS = 20_000_000
 # Logits below are too low for any cut.
 _LOWEST = -4.0
 # Labels of so many documents show what to expect of a new one.
 _RARE = 3
+_LEAST_ROWS = 2
+_MOST_VALIDATION = 2000
 
 Integers = npt.NDArray[np.int64]
 
@@ -53,6 +58,12 @@ class JointTask(Task):
         self._places = np.full(data.label_sets.rows, -1, dtype=np.int64)
         self._places[self._neighbours.rows] = np.arange(len(self._neighbours.rows))
         self._rows = data.rows[self._places[data.rows] >= 0]
+        if len(self._rows) < _LEAST_ROWS:
+            raise TrainingError(
+                f"the neighbours of only {counted(len(self._rows), 'document')} are known; the "
+                f"joint autoencoder needs at least {_LEAST_ROWS}: raise `documents` in [joint] of "
+                "labelkin.toml"
+            )
         self.architecture = JointArchitecture(
             latent_size(settings.preset, data.labels, len(self._rows)),
             len(self._texts.terms.columns),
@@ -62,7 +73,8 @@ class JointTask(Task):
         network = JointNetwork(data.labels, self.architecture.terms, self.architecture, frequencies)
         network.set_odds(torch.from_numpy(data.log_odds()))
         if origin is not None:
-            weights = origin.joint_tensors(data, network.state_dict())
+            fresh = {name: value.numpy() for name, value in network.state_dict().items()}
+            weights = origin.joint_tensors(data, fresh)
             network.load_state_dict({name: torch.as_tensor(w) for name, w in weights.items()})
         self.network = network.to(device)
 
@@ -99,8 +111,12 @@ class JointTask(Task):
         is_rare = torch.from_numpy(self.data.frequencies <= _RARE).to(self.device)
         validation = self.data.validation
         validation = validation[self._places[validation] >= 0]
-        for start in range(0, len(validation), _CHUNK):
-            batch = self._batch(validation[start : start + _CHUNK])
+        if len(validation) == 0:
+            # A sample of few documents may have none that are held out.
+            validation = self._rows[:_MOST_VALIDATION]
+        chunk = max(1, min(_CHUNK, _LOGITS // self.data.labels))
+        for start in range(0, len(validation), chunk):
+            batch = self._batch(validation[start : start + chunk])
             before, pairs, corrections = self.network.decode_apart(batch.ballots, batch.texts)
             rare.append(before[pairs][is_rare[pairs[1]]])
             logits = before.index_put(pairs, corrections, accumulate=True)

@@ -444,8 +444,8 @@ def _stored(name: str, tensor: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _read(file: Any, name: str) -> Floats:
-    tensor: Floats = file.get_tensor(name).astype(np.float32, copy=False)
-    return tensor
+    tensor: Floats = file.get_tensor(name)
+    return tensor.astype(np.float32) if tensor.dtype == np.float16 else tensor
 
 
 def _folded(file: Any, dense: str, norm: str | None) -> tuple[Floats, Floats]:

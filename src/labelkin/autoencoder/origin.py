@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from labelkin.autoencoder.architecture import Architecture
 from labelkin.autoencoder.columns import Integers, LabelColumns
+from labelkin.autoencoder.joint import rare_frequency
 from labelkin.autoencoder.model import MODEL_NAME, LabelModel
 from labelkin.autoencoder.training_data import TrainingData
 from labelkin.autoencoder.training_settings import TrainingSettings
@@ -76,7 +77,10 @@ class Origin:
         )
 
     def tensors(self, data: TrainingData) -> dict[str, npt.NDArray[Any]]:
-        """The initial weights; new labels have output biases at their log-odds."""
+        """The initial weights; new labels have output biases at their log-odds.
+
+        In a joint network they score as labels that the model does not know.
+        """
         tensors = self.model.tensors()
         places = self.places(data)
         is_new = places < 0
@@ -84,14 +88,18 @@ class Origin:
             tensors[name] = tensors[name][places]
             tensors[name][is_new] = 0
         tensors["outputs.bias"][is_new] = data.log_odds()[is_new]
+        if self.model.is_joint:
+            tensors["outputs.bias"][is_new] = tensors["rare"]
+            tensors["frequencies"] = tensors["frequencies"][places]
+            tensors["frequencies"][is_new] = rare_frequency(self.model)
         return tensors
 
     def joint_tensors(
-        self, data: TrainingData, new: Mapping[str, Any]
+        self, data: TrainingData, new: Mapping[str, npt.NDArray[Any]]
     ) -> dict[str, npt.NDArray[Any]]:
         """The initial weights of a joint network; rows that the model lacks are those of `new`."""
         old = self.model.tensors()
-        tensors = {name: np.array(value) for name, value in new.items()}
+        tensors = {name: value.copy() for name, value in new.items()}
         for name in tensors.keys() - {*_TABLES, "terms.weight", "frequencies"}:
             tensors[name] = old[name]
         _take_over(tensors, old, _TABLES, self.places(data))

@@ -122,6 +122,8 @@ class TrainingData:
             checksum.update(np.ascontiguousarray(self.neighbours.near).tobytes())
         if self.texts is not None:
             checksum.update("\n".join(self.texts.terms.words).encode("utf-8", "replace"))
+            for values in (self.texts.weighted.data, self.texts.named.features):
+                checksum.update(np.ascontiguousarray(values).tobytes())
         return checksum.hexdigest()
 
 

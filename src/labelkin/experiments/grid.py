@@ -75,11 +75,12 @@ class RepresentationPart(Section):
 
 
 class ModelPart(TrainingSection):
-    """A label autoencoder: the keys of labelkin.toml's [training], and a time limit.
+    """A label autoencoder of the paper: the keys of labelkin.toml's [training], and a time limit.
 
     Collections of the sizes in `epochs_by_size` train for that many epochs without a time limit.
     """
 
+    recipe: Literal["paper"] = "paper"
     minutes: float = Field(default=0.0, ge=0.0)
     epochs_by_size: dict[str, int] = Field(default={})
 

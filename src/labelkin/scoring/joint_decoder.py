@@ -75,6 +75,7 @@ class JointDecoder(Decoder):
             inputs = _Inputs.of(self, queries, slice(start, start + CHUNK))
             ballots = inputs.ballots(self)
             logits = self._autoencoder.decode(ballots, inputs.texts)
+            logits[~inputs.say_something()] = -np.inf
             documents, labels = np.nonzero(logits > LOWEST)
             owners, new, values = self._autoencoder.decode_new(ballots)
             high = values > LOWEST
@@ -105,8 +106,10 @@ class JointDecoder(Decoder):
             here = (documents >= start) & (documents < start + CHUNK)
             mine = (documents[here] - start, columns[here])
             logits = self._logits(ballots, inputs.texts, labels)
+            logits[~inputs.say_something()] = -np.inf
             found[0, here] = pair_scores(targets, labels, logits, *mine)
             before = self._autoencoder.decode_latents(ballots, inputs.texts, labels[is_known])
+            before[~inputs.say_something()] = -np.inf
             found[1, here] = pair_scores(targets, labels[is_known], before, *mine)
         return found[0], found[1]
 
@@ -222,7 +225,7 @@ class JointDecoder(Decoder):
 
         votes = self._autoencoder.votes(ballots)
         voted = np.flatnonzero((votes > 0) & (ballots.labels < self._known))
-        if len(labels) == 0 or len(voted) == 0 or labels.max() >= self._known:
+        if len(voted) == 0 or not (labels < self._known).any():
             return [[] for _ in labels]
         whole = self._autoencoder.latents(ballots, votes, inputs.texts)
         headings = ballots.labels[voted]
@@ -230,8 +233,10 @@ class JointDecoder(Decoder):
         parts = diags(votes[voted], format="csr")
         parts = type(parts)((parts.data, headings, parts.indptr), shape=shape)
         reduced = whole - self.model.encode(parts)
-        logits = self.model.decode(np.vstack((whole, reduced)), labels)
-        drops = logits[0] - logits[1:]
+        # New labels, of which the latent space says nothing, follow from none.
+        is_known = labels < self._known
+        logits = self.model.decode(np.vstack((whole, reduced)), np.where(is_known, labels, 0))
+        drops = np.where(is_known, logits[0] - logits[1:], 0)
         best = np.argsort(-drops, axis=0, kind="stable")[:INFERRED_FROM]
         return [
             [
@@ -265,6 +270,11 @@ class _Inputs:
 
     def ballots(self, decoder: JointDecoder) -> Ballots:
         return _ballots(decoder, self.near, self.named)
+
+    def say_something(self) -> npt.NDArray[np.bool_]:
+        """Which documents have a neighbour, a known word or a name: others get no headings."""
+        is_there: npt.NDArray[np.bool_] = (self.near.rows != NO_NEIGHBOUR).any(1)
+        return is_there | (np.diff(self.texts.indptr) > 0) | (np.diff(self.named.starts) > 0)
 
 
 def _ballots(decoder: JointDecoder, near: Neighbours, named: NamedLabels) -> Ballots:

@@ -65,6 +65,8 @@ class LabelAe(Method):
         around = neighbour_evidence(queries.snapshot, near, near.distances(scorer.distance), policy)
         return [
             decoder.explain(queries, place, labels, evidence, scorer, policy)
+            if len(labels[0])
+            else []
             for place, (labels, evidence) in enumerate(zip(given, around, strict=True))
         ]
 
@@ -84,7 +86,8 @@ class LabelAe(Method):
         self, settings: Settings, ks: Sequence[int], thresholds: Sequence[float]
     ) -> Iterator[list[Settings]]:
         """All k, weightings by distance and distances; counts alone and thresholds alone."""
-        for k, weighting, distance in product(ks, WEIGHTINGS[1:], DISTANCES):
+        tried = dict.fromkeys((*ks, settings.label_ae.k))
+        for k, weighting, distance in product(tried, WEIGHTINGS[1:], DISTANCES):
             scorer = replace(settings.label_ae, k=k, weighting=weighting, distance=distance)
             yield [replace(settings, label_ae=one) for one in cuts_to_try(scorer, thresholds)]
 
@@ -104,8 +107,10 @@ def decoded(
 ) -> Ranking:
     """All labels that the decoder scores above a floor; computed once per batch and weighting."""
     include, exclude = ((), ()) if settings is None else (settings.include, settings.exclude)
-    key = ("decoded", scorer.k, scorer.weighting, scorer.distance, include, exclude)
+    decoder = Decoder.of(queries)
+    # The joint autoencoder weighs neighbours by itself.
+    weighing = () if decoder.model.is_joint else (scorer.k, scorer.weighting, scorer.distance)
     return queries.once(
-        key,
-        lambda: Decoder.of(queries).rank(queries, scorer, queries.policy(include, exclude)),
+        ("decoded", weighing, include, exclude),
+        lambda: decoder.rank(queries, scorer, queries.policy(include, exclude)),
     )

@@ -49,15 +49,13 @@ class _Mixed(Method):
         A heading that none of them carries has the label autoencoder's evidence.
         """
         suggestions = carried(queries, given, settings.knn, settings)
-        for place, of_document in enumerate(suggestions):
-            inferred = [n for n, suggestion in enumerate(of_document) if not suggestion.votes]
-            if inferred:
-                columns, scores = given[place]
-                only = Ranking.from_lists([columns[inferred].tolist()], [scores[inferred].tolist()])
-                query = queries.part(slice(place, place + 1))
-                (explained,) = LabelAe().explain(query, only, settings, signals=signals)
-                for number, suggestion in zip(inferred, explained, strict=True):
-                    of_document[number] = replace(suggestion, rank=number + 1)
+        is_inferred = [not one.votes for of_document in suggestions for one in of_document]
+        only = given.kept(np.array(is_inferred, dtype=np.bool_))
+        explained = LabelAe().explain(queries, only, settings, signals=signals)
+        for of_document, inferred in zip(suggestions, explained, strict=True):
+            numbers = [n for n, suggestion in enumerate(of_document) if not suggestion.votes]
+            for number, suggestion in zip(numbers, inferred, strict=True):
+                of_document[number] = replace(suggestion, rank=number + 1)
         return suggestions
 
 
