@@ -93,7 +93,7 @@ def fit_reranker(
         autoencoder = models.find(LabelModel)
         unseen = None
         if autoencoder is not None:
-            unseen = _unseen_by(autoencoder, settings.seed)
+            unseen = _unseen_by(autoencoder, settings.seed, can_train=autoencoders is not None)
         if held_out is None:
             held_out = settings.held_out(snapshot, len(given), unseen)
         trainer = RerankTrainer(
@@ -102,7 +102,8 @@ def fit_reranker(
             search,
             settings,
             held_out,
-            autoencoder=autoencoder if _covers(unseen, held_out) else None,
+            autoencoder=autoencoder,
+            has_seen=not _covers(unseen, held_out),
             autoencoders=autoencoders,
             indexes=indexes,
             progress=progress,
@@ -118,12 +119,17 @@ def _covers(unseen: HeldOutRule | None, held_out: HeldOut) -> bool:
     return unseen is not None and held_out.rule.bound <= unseen.bound
 
 
-def _unseen_by(autoencoder: LabelModel, seed: int) -> HeldOutRule | None:
-    """The documents that the label autoencoder was trained without; None if it cannot be used."""
+def _unseen_by(autoencoder: LabelModel, seed: int, *, can_train: bool) -> HeldOutRule | None:
+    """The documents that the label autoencoder was trained without; None if they are not known.
+
+    Then it cannot be used, unless one can be trained for each fold.
+    """
     recorded = autoencoder.info.data.get("left_out")
     rule = HeldOutRule.from_json(recorded)
     if rule is not None and rule.seed == seed:
         return rule
+    if can_train:
+        return None
     reason = "it was trained on all documents"
     if rule is not None:
         reason = f"its held-out documents were chosen with seed {rule.seed}, not {seed}"

@@ -80,8 +80,8 @@ class Autoencoders(Protocol):
 class RerankTrainer:
     """Trains a reranker on one snapshot of a collection.
 
-    `autoencoder` has not seen the documents of the first fold; `autoencoders`
-    gives one for each of the others. `indexes` is needed if the settings name an
+    `autoencoder` has not seen the documents of the first fold, unless `has_seen`;
+    `autoencoders` gives one for each fold of which it has. `indexes` is needed if the settings name an
     encoder.
     """
 
@@ -94,6 +94,7 @@ class RerankTrainer:
         held_out: HeldOut,
         *,
         autoencoder: LabelModel | None = None,
+        has_seen: bool = False,
         autoencoders: Autoencoders | None = None,
         indexes: Indexes | None = None,
         progress: Progress | None = None,
@@ -102,7 +103,9 @@ class RerankTrainer:
             views, held_out.rows, search, settings, indexes=indexes, progress=progress
         )
         self.settings = settings
-        self._autoencoder = autoencoder
+        # Without one for each fold, one that has seen the first is of no use.
+        self._autoencoder = None if has_seen and autoencoders is None else autoencoder
+        self._has_seen_first = has_seen
         self._autoencoders = autoencoders
         self._models = models
         self._held_out = held_out
@@ -182,8 +185,9 @@ class RerankTrainer:
     def _autoencoder_for(self, number: int, fold: Fold) -> Iterator[LabelModel | None]:
         """A label autoencoder that has not seen the documents of a fold; None if there is none."""
         uses_one = not {AutoencoderSignal.name, LatentSignal.name}.isdisjoint(self.groups)
-        if number == 0 or not uses_one or self._autoencoders is None:
-            yield self._autoencoder if number == 0 else None
+        has_seen = number > 0 or self._has_seen_first
+        if not has_seen or not uses_one or self._autoencoders is None:
+            yield None if has_seen else self._autoencoder
             return
         with self._autoencoders.without(fold.unseen) as autoencoder:
             yield autoencoder
