@@ -41,6 +41,9 @@ from labelkin.store.snapshot import Snapshot
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
+# How many labels of a document are ranked.
+_MOST = 200
+
 
 class JointDecoder(Decoder):
     """The joint label autoencoder over one snapshot.
@@ -69,14 +72,16 @@ class JointDecoder(Decoder):
         scorer: ScorerSettings,  # noqa: ARG002
         policy: LabelPolicy | None,
     ) -> Ranking:
-        """All labels that score above a floor, best first."""
+        """The best labels, best first: few of thousands are of interest to anyone."""
+        is_allowed = self.targets(policy)[: self._known] >= 0
         parts = []
         for start in range(0, len(queries), CHUNK):
             inputs = _Inputs.of(self, queries, slice(start, start + CHUNK))
             ballots = inputs.ballots(self)
             logits = self._autoencoder.decode(ballots, inputs.texts)
             logits[~inputs.say_something()] = -np.inf
-            documents, labels = np.nonzero(logits > LOWEST)
+            logits[:, ~is_allowed] = -np.inf
+            documents, labels = _best_places(logits)
             owners, new, values = self._autoencoder.decode_new(ballots)
             high = values > LOWEST
             pairs = (
@@ -275,6 +280,16 @@ class _Inputs:
         """Which documents have a neighbour, a known word or a name: others get no headings."""
         is_there: npt.NDArray[np.bool_] = (self.near.rows != NO_NEIGHBOUR).any(1)
         return is_there | (np.diff(self.texts.indptr) > 0) | (np.diff(self.named.starts) > 0)
+
+
+def _best_places(logits: Floats) -> tuple[Integers, Integers]:
+    """Where the largest logits of each line are, if they are above the floor."""
+    if logits.shape[1] > _MOST:
+        labels = np.argpartition(-logits, _MOST - 1, axis=1)[:, :_MOST]
+    else:
+        labels = np.broadcast_to(np.arange(logits.shape[1]), logits.shape)
+    documents, places = np.nonzero(np.take_along_axis(logits, labels, 1) > LOWEST)
+    return documents, labels[documents, places]
 
 
 def _ballots(decoder: JointDecoder, near: Neighbours, named: NamedLabels) -> Ballots:
