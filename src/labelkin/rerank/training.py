@@ -81,8 +81,8 @@ class RerankTrainer:
     """Trains a reranker on one snapshot of a collection.
 
     `autoencoder` has not seen the documents of the first fold, unless `has_seen`;
-    `autoencoders` gives one for each fold of which it has. `indexes` is needed if the settings name an
-    encoder.
+    `autoencoders` gives one for each fold of which it has. `indexes` is needed if
+    the settings name an encoder.
     """
 
     def __init__(
