@@ -8,7 +8,7 @@ import pytest
 from labelkin.autoencoder.training_data import make_training_data
 from labelkin.demo import demo_documents
 from labelkin.indexer import Indexer
-from labelkin.neighbours.training import find_nearest, rows_to_search
+from labelkin.neighbours.training import NearestRows, find_nearest
 
 
 @pytest.mark.parametrize("representation", ["stems", "lsa", "stems,lsa"])
@@ -27,13 +27,28 @@ def test_neighbours_to_learn_from_are_others(representation: str, tmp_path: Path
             min_frequency=1,
             seed=0,
         )
-        rows = rows_to_search(data, 50, 0)
+        rows = np.union1d(data.rows[:50], data.held_out)
         nearest = find_nearest(indexer.search(representation), rows, 40)
         found = nearest.among(rows, np.union1d(data.rows, data.held_out), 20)
         gone = indexer.collection.tombstones()
-    assert set(data.validation.tolist()) <= set(found.rows.tolist())
+    assert found.rows.tolist() == rows.tolist()
     assert not (found.near == found.rows[:, None]).any()
     assert not np.isin(found.near, gone).any()
     assert (found.near[:, 0] >= 0).all()
     assert ((found.weights >= 0) & (found.weights <= 1)).all()
     assert (np.diff(found.weights, axis=1) <= 1e-6).all()
+
+
+def test_the_next_ones_take_the_places_of_those_left_out() -> None:
+    near = np.array([[5, 2, 7, 3], [1, -1, -1, -1], [3, 5, 1, 2]])
+    closeness = np.array([[0.9, 0.8, 0.7, 0.6], [0.5, 0, 0, 0], [0.4, 0.3, 0.2, 0.1]])
+    nearest = NearestRows(np.array([1, 4, 9]), near, closeness.astype(np.float32))
+    found = nearest.among(np.array([1, 9]), np.array([1, 2, 3, 9]), 2)
+    assert found.rows.tolist() == [1, 9]
+    assert found.near.tolist() == [[2, 3], [3, 1]]
+    np.testing.assert_allclose(found.weights, [[0.8, 0.6], [0.4, 0.2]], rtol=1e-6)
+    nobody = nearest.among(np.array([1, 4]), np.array([2]), 3)
+    assert nobody.near.tolist() == [[2, -1, -1], [-1, -1, -1]]
+    assert nobody.weights[1].tolist() == [0, 0, 0]
+    # More places than were looked up stay as they are.
+    assert nearest.among(np.array([4]), np.arange(10), 60).near.tolist() == [[1, -1, -1, -1]]
