@@ -52,7 +52,7 @@ def held(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Held]:
     with Indexer.create(path, Vocabulary(demo_concepts(0)), language="en") as indexer:
         indexer.add(replace(one, labels=one.labels[::3]) for one in demo_documents(500, 0))
         held_out = RerankTrainingSettings().held_out(indexer.snapshot())
-        settings = TrainingSettings(preset="32/24/16", epochs=6, batch_size=32, device="cpu")
+        settings = TrainingSettings(preset="16", epochs=6, batch_size=32, device="cpu")
         indexer.train_label_ae(settings, held_out=held_out)
         views = indexer.runtime.views()
         fold = held_out.folds[0]

@@ -328,7 +328,10 @@ class TrainingSources:
         data = replace(data, neighbours=nearest.among(rows, mine, k))
         if settings.recipe != "joint":
             return data
-        texts = self._texts(nearest.rows, settings.terms)
+        texts = self._memo.get(
+            ("texts", settings.searched_documents, settings.seed, settings.terms),
+            lambda: self._read(nearest.rows, settings.terms),
+        )
         return replace(data, texts=texts.taken(np.searchsorted(nearest.rows, rows)))
 
     def _nearest(self, most: int, seed: int, k: int) -> NearestRows:
@@ -353,9 +356,6 @@ class TrainingSources:
         tombstones = self._snapshot.tombstones()
         sizes[tombstones[tombstones < len(sizes)]] = 0
         return np.flatnonzero(sizes)
-
-    def _texts(self, rows: npt.NDArray[np.int64], most: int) -> TrainingTexts:
-        return self._memo.get(("texts", len(rows), most), lambda: self._read(rows, most))
 
     def _read(self, rows: npt.NDArray[np.int64], most: int) -> TrainingTexts:
         from labelkin.autoencoder.training_data import TrainingTexts

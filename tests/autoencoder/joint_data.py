@@ -61,7 +61,7 @@ def joint_data(
     scores = np.take_along_axis(alike[rows], order, 1)
     weights = np.where(scores < 0, 0, scores / (width + 1)).astype(np.float32)
     columns, kept = TermColumns.counted(
-        [words[row] for row in rows], len(rows), at_least=3, pairs=False
+        [words[row] for row in rows], len(rows), at_least=3, pairs_at_least=1000
     )
     counts = columns.counts([words[row] for row in rows])
     return replace(
@@ -69,7 +69,7 @@ def joint_data(
         neighbours=TrainingNeighbours(rows, np.where(scores < 0, -1, order), weights),
         texts=TrainingTexts(
             Terms(columns, kept),
-            columns.weighted(counts, pairs=False),
+            columns.weighted(counts, pairs=True),
             named_of([[n for n in range(0, width, 5) if n % 3 == row % 3] for row in rows], seed),
         ),
     )

@@ -172,7 +172,7 @@ def test_no_terms_at_all(wordless):
 def test_texts_are_counted_as_in_training(small):
     words = [["t5", "text", "w3"], ["text"], ["t10", "t10", "unheard"]]
     terms = small.data.texts.terms
-    expected = terms.columns.weighted(terms.columns.counts(words), pairs=False)
+    expected = terms.columns.weighted(terms.columns.counts(words), pairs=True)
     assert small.model.words() == terms.words
     np.testing.assert_array_equal(small.autoencoder.texts(words).toarray(), expected.toarray())
 

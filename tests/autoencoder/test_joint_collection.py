@@ -258,7 +258,9 @@ def test_an_adopted_model_is_the_same(small, model):
     assert after["outputs.bias"][place] == before["rare"]
     assert after["frequencies"][place] == rare_frequency(model)
     text = next(iter(small.documents()))
-    (suggestions,) = small.suggest([replace(text, id="q", labels=())], settings=SETTINGS)
+    (suggestions,) = small.suggest(
+        [replace(text, id="q", labels=())], settings=SETTINGS.changed(threshold=0.0, limit=200)
+    )
     assert suggestions
     assert "NEW" in {one.concept.id for one in suggestions}
 

@@ -105,13 +105,13 @@ def test_rare_words_get_no_column():
     assert words == ["a", "a b"]
 
 
-def test_only_the_most_frequent_words_without_pairs():
+def test_only_the_most_frequent_words():
     documents = [["a", "b", "c"], ["a", "b", "c"], ["a", "b", "d"], ["a", "d", "e"]]
-    _, words = TermColumns.counted(documents, 4, at_least=1, pairs=False, most=3)
+    _, words = TermColumns.counted(documents, 4, at_least=1, pairs_at_least=9, most=3)
     # c and d are as frequent: the first by name.
     assert words == ["a", "b", "c"]
-    terms, words = TermColumns.counted(documents, 4, at_least=1, pairs=False, most=0)
+    terms, words = TermColumns.counted(documents, 4, at_least=1, pairs_at_least=9, most=0)
     assert (len(terms), words) == (0, [])
-    assert terms.weighted(terms.counts(documents), pairs=False).shape == (4, 0)
-    _, everything = TermColumns.counted(documents, 4, at_least=1, pairs=False, most=99)
+    assert terms.weighted(terms.counts(documents), pairs=True).shape == (4, 0)
+    _, everything = TermColumns.counted(documents, 4, at_least=1, pairs_at_least=9, most=99)
     assert everything == ["a", "b", "c", "d", "e"]

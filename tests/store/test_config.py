@@ -257,7 +257,7 @@ def test_both_networks_of_the_label_autoencoder_have_their_settings(tmp_path: Pa
     # Collections of earlier versions have neither.
     (tmp_path / "c.toml").write_text('[training]\nepochs = 3\npreset = "large"\n')
     config = read_config(tmp_path / "c.toml")
-    assert (config.training.recipe, config.joint.epochs, config.joint.latent) == ("joint", 8, 0)
+    assert (config.training.recipe, config.joint.epochs, config.joint.latent) == ("joint", 0, 0)
     for wrong in ('[training]\nrecipe = "papers"\n', "[joint]\nlatent = -1\n", "[joint]\nx = 1\n"):
         (tmp_path / "c.toml").write_text(wrong)
         with pytest.raises(ConfigError, match=r"c\.toml"):

@@ -303,9 +303,15 @@ class SuggestSection(Section):
 class LabelAeSection(Section):
     """How the label autoencoder suggests headings."""
 
-    k: int = Field(default=20, ge=1, le=10_000, description="How many neighbours are averaged.")
+    k: int = Field(
+        default=20,
+        ge=1,
+        le=10_000,
+        description="How many neighbours are averaged; the joint autoencoder looks at 60.",
+    )
     weighting: Literal["majority", "difference", "square"] = Field(
-        default="difference", description="The weight of a neighbour in the average."
+        default="difference",
+        description="The weight of a neighbour in the average; the joint one learns weights.",
     )
     distance: Literal["self", "top"] = Field(
         default="self", description="The reference of distances; as in neighbours."
