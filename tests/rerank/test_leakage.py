@@ -15,12 +15,14 @@ from labelkin import Document, Indexer
 from labelkin.autoencoder.model import LabelModel
 from labelkin.autoencoder.training_settings import TrainingSettings
 from labelkin.demo import demo_documents
+from labelkin.label_ae_training import TrainingSources, fold_autoencoders
 from labelkin.rerank.labelled_candidates import LabelledCandidates
 from labelkin.rerank.settings import RerankTrainingSettings
 from labelkin.rerank.signals import SIGNALS, feature_names
 from labelkin.rerank.training import RerankTrainer
 from labelkin.store.config import CONFIG_NAME, update_config
 from labelkin.store.held_out import HeldOut
+from labelkin.training_plan import TrainingObserver
 
 from .rerank_data import made
 
@@ -69,22 +71,32 @@ def held_out_of(indexer: Indexer) -> HeldOut:
 
 def available(*, autoencoder: bool) -> tuple[str, ...]:
     """The signals that take part in the training."""
-    has = {"autoencoder": autoencoder, "vectors": HAS_FAISS}
+    has = {"autoencoder": autoencoder, "latent": autoencoder, "vectors": HAS_FAISS}
     return tuple(name for name in SIGNALS.names() if has.get(name, True))
 
 
-def training_data(indexer: Indexer, *, autoencoder: bool) -> list[LabelledCandidates]:
+def training_data(
+    indexer: Indexer, *, autoencoder: bool, for_each_fold: bool = True
+) -> list[LabelledCandidates]:
     """The candidates that trees are trained on, by folds."""
     held_out = held_out_of(indexer)
+    runtime, views = indexer.runtime, indexer.runtime.views()
+    autoencoders = None
     if autoencoder:
         indexer.train_label_ae(AUTOENCODER, held_out=held_out)
+        observer = TrainingObserver()
+        sources = TrainingSources(indexer.search(), views, observer)
+        if for_each_fold:
+            autoencoders = fold_autoencoders(runtime, views, sources, observer)
+            assert autoencoders is not None
     trainer = RerankTrainer(
-        indexer.runtime.views(),
-        indexer.runtime.models,
+        views,
+        runtime.models,
         indexer.search(),
         SETTINGS,
         held_out,
-        autoencoder=indexer.runtime.models.get(LabelModel) if autoencoder else None,
+        autoencoder=runtime.models.get(LabelModel) if autoencoder else None,
+        autoencoders=autoencoders,
         indexes=indexer.runtime.indexes,
     )
     assert trainer.groups == available(autoencoder=autoencoder)
@@ -139,13 +151,16 @@ def test_features_do_not_know_the_labels_of_their_documents(
         )
     # The labels do differ.
     assert np.mean(one.right != other.right) > 0.01
+    if autoencoder:
+        # One was trained without the fold: nothing is unknown.
+        assert not np.isnan(one.features[:, feature_names(groups).index("decoded")]).any()
 
 
 def test_what_the_autoencoder_has_seen_is_unknown_to_the_trees(collections):
     pytest.importorskip("torch", reason="needs the extra `train`")
-    first, second = training_data(collections[0], autoencoder=True)
+    first, second = training_data(collections[0], autoencoder=True, for_each_fold=False)
     names = feature_names(available(autoencoder=True))
-    of_autoencoder = np.isin(names, SIGNALS["autoencoder"].features)
+    of_autoencoder = np.isin(names, SIGNALS["autoencoder"].features + SIGNALS["latent"].features)
     # Not every heading has a classifier.
     of_others = ~of_autoencoder & ~np.isin(names, SIGNALS["linear"].features)
     assert not np.isnan(first.features[:, of_autoencoder | of_others]).any()
