@@ -93,29 +93,30 @@ class JointAutoencoder:
         corrections: Floats = inner @ tensor("correct2.weight")[0] + tensor("correct2.bias")[0]
         return corrections
 
-    def decode_latents(
-        self, ballots: Ballots, texts: csr_matrix[Any], columns: Integers | None = None
-    ) -> Floats:
-        """The logits before what votes and names add."""
-        return self.model.decode(self.latents(ballots, self.votes(ballots), texts), columns)
-
     def decode(
         self, ballots: Ballots, texts: csr_matrix[Any], columns: Integers | None = None
     ) -> Floats:
         """The logits of all labels that the model knows, or of some columns."""
+        return self.decode_apart(ballots, texts, columns)[1]
+
+    def decode_apart(
+        self, ballots: Ballots, texts: csr_matrix[Any], columns: Integers | None = None
+    ) -> tuple[Floats, Floats]:
+        """The same before and after what votes and names add."""
         votes = self.votes(ballots)
-        logits = self.model.decode(self.latents(ballots, votes, texts), columns)
-        added = self.corrections(ballots, votes)
+        before = self.model.decode(self.latents(ballots, votes, texts), columns)
+        if before.shape[1] == 0:
+            return before, before
         places, inside = ballots.labels, ballots.labels < self._labels
-        if columns is not None and len(columns) == 0:
-            return logits
         if columns is not None:
             order = np.argsort(columns)
             at = order[np.minimum(np.searchsorted(columns, places, sorter=order), len(order) - 1)]
             inside = columns[at] == places
             places = at
+        logits = before.copy()
+        added = self.corrections(ballots, votes)
         logits[ballots.documents[inside], places[inside]] += added[inside]
-        return logits
+        return before, logits
 
     def decode_new(self, ballots: Ballots) -> tuple[Integers, Integers, Floats]:
         """The pairs of document and label that the model does not know, and their logits."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -135,6 +136,39 @@ class Decoder(ABC):
             first = np.sort(np.unique(keys, return_index=True)[1])
             owners, columns, scores = owners[first], columns[first], scores[first]
         return Ranking.from_pairs(owners, columns, scores, documents)
+
+    def suggested(
+        self,
+        columns: npt.NDArray[np.int32],
+        scores: Floats,
+        evidence: NeighbourEvidence,
+        contributions: Floats,
+        sources: Mapping[int, Sequence[int]],
+    ) -> list[Suggestion]:
+        """Columns as suggestions: their carriers by what each contributes (neighbours × columns).
+
+        `sources` has the columns that some of them, by place, are inferred from.
+        """
+        wanted = {*columns.tolist()} | {one for many in sources.values() for one in many}
+        concepts = self.snapshot.concepts(sorted(wanted))
+        suggestions = []
+        for number, (column, score) in enumerate(zip(columns.tolist(), scores, strict=True)):
+            carrying = evidence.carrying(column)
+            shares = np.maximum(contributions[:, number], 0)
+            shares = shares / (shares.sum() or 1.0)
+            contributing = np.union1d(np.flatnonzero(shares > 0), carrying)
+            order = contributing[np.argsort(-shares[contributing], kind="stable")]
+            suggestions.append(
+                Suggestion(
+                    concept=concepts[column],
+                    score=float(score),
+                    rank=number + 1,
+                    carriers=evidence.carriers(order.tolist(), shares[order], carrying),
+                    neighbours=len(evidence),
+                    inferred_from=tuple(concepts[one] for one in sources.get(number, ())),
+                )
+            )
+        return suggestions
 
     def standing_for(
         self, columns: npt.NDArray[np.int32], logits_of: Any, policy: LabelPolicy | None

@@ -9,6 +9,7 @@ neighbours' headings without whose latent vectors it would score lowest.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -103,19 +104,16 @@ class JointDecoder(Decoder):
         """The scores of some pairs of document and column, and those of the latent space alone."""
         targets = self.targets(policy)
         labels = np.flatnonzero(np.isin(targets, columns))
-        is_known = labels < self._known
         found = np.zeros((2, len(columns)), dtype=np.float32)
         for start in range(0, len(queries), CHUNK):
             inputs = _Inputs.of(self, queries, slice(start, start + CHUNK))
             ballots = inputs.ballots(self)
             here = (documents >= start) & (documents < start + CHUNK)
             mine = (documents[here] - start, columns[here])
-            logits = self._logits(ballots, inputs.texts, labels)
-            logits[~inputs.say_something()] = -np.inf
-            found[0, here] = pair_scores(targets, labels, logits, *mine)
-            before = self._autoencoder.decode_latents(ballots, inputs.texts, labels[is_known])
-            before[~inputs.say_something()] = -np.inf
-            found[1, here] = pair_scores(targets, labels[is_known], before, *mine)
+            before, after = self._both_logits(ballots, inputs.texts, labels)
+            for number, logits in enumerate((after, before)):
+                logits[~inputs.say_something()] = -np.inf
+                found[number, here] = pair_scores(targets, labels, logits, *mine)
         return found[0], found[1]
 
     def explain(
@@ -145,41 +143,33 @@ class JointDecoder(Decoder):
         sources = dict(
             zip(inferred, self._inferred(ballots, inputs, labels[inferred]), strict=True)
         )
-        wanted = {int(column) for column in columns} | {c for one in sources.values() for c in one}
-        concepts = self.snapshot.concepts(sorted(wanted))
-        suggestions = []
-        for number, (column, score) in enumerate(zip(columns.tolist(), scores, strict=True)):
-            carrying = evidence.carrying(column)
-            shares = np.maximum(parts[:, number], 0)
-            shares = shares / (shares.sum() or 1.0)
-            contributing = np.union1d(np.flatnonzero(shares > 0), carrying)
-            order = contributing[np.argsort(-shares[contributing], kind="stable")]
-            suggestions.append(
-                Suggestion(
-                    concept=concepts[column],
-                    score=float(score),
-                    rank=number + 1,
-                    carriers=evidence.carriers(order.tolist(), shares[order], carrying),
-                    neighbours=len(evidence),
-                    inferred_from=tuple(concepts[c] for c in sources.get(number, ())),
-                    named=named.get(column, ()),
-                    signals=signals[number],
-                )
-            )
-        return suggestions
+        suggestions = self.suggested(columns, scores, evidence, parts, sources)
+        return [
+            replace(one, named=named.get(column, ()), signals=mine)
+            for one, column, mine in zip(suggestions, columns.tolist(), signals, strict=True)
+        ]
 
     def _logits(self, ballots: Ballots, texts: csr_matrix[Any], labels: Integers) -> Floats:
         """The logits of some labels, new ones too, a line per document."""
-        logits = np.full((len(ballots), len(labels)), -np.inf, dtype=np.float32)
+        return self._both_logits(ballots, texts, labels)[1]
+
+    def _both_logits(
+        self, ballots: Ballots, texts: csr_matrix[Any], labels: Integers
+    ) -> tuple[Floats, Floats]:
+        """The same before and after what votes and names add; new ones have nothing before."""
+        shape = (len(ballots), len(labels))
+        before, logits = (np.full(shape, -np.inf, dtype=np.float32) for _ in range(2))
         is_known = labels < self._known
-        logits[:, is_known] = self._autoencoder.decode(ballots, texts, labels[is_known])
+        before[:, is_known], logits[:, is_known] = self._autoencoder.decode_apart(
+            ballots, texts, labels[is_known]
+        )
         if not is_known.all():
             places = np.full(len(self.columns), -1, dtype=np.int64)
             places[labels] = np.arange(len(labels))
             documents, new, values = self._autoencoder.decode_new(ballots)
             wanted = places[new] >= 0
             logits[documents[wanted], places[new[wanted]]] = values[wanted]
-        return logits
+        return before, logits
 
     def _contributions(
         self, inputs: _Inputs, labels: Integers, evidence: NeighbourEvidence

@@ -107,26 +107,7 @@ class LatentDecoder(Decoder):
         inferred = [n for n, one in enumerate(columns) if not len(evidence.carrying(int(one)))]
         reasons = self._inferred(labels[inferred], evidence, weights)
         sources = dict(zip(inferred, reasons, strict=True))
-        wanted = {int(column) for column in columns} | {c for one in reasons for c in one}
-        concepts = self.snapshot.concepts(sorted(wanted))
-        suggestions = []
-        for number, (column, score) in enumerate(zip(columns.tolist(), scores, strict=True)):
-            carrying = evidence.carrying(column)
-            shares = np.maximum(parts[:, number], 0)
-            shares = shares / (shares.sum() or 1.0)
-            contributing = np.union1d(np.flatnonzero(shares > 0), carrying)
-            order = contributing[np.argsort(-shares[contributing], kind="stable")]
-            suggestions.append(
-                Suggestion(
-                    concept=concepts[column],
-                    score=float(score),
-                    rank=number + 1,
-                    carriers=evidence.carriers(order.tolist(), shares[order], carrying),
-                    neighbours=len(evidence),
-                    inferred_from=tuple(concepts[c] for c in sources.get(number, ())),
-                )
-            )
-        return suggestions
+        return self.suggested(columns, scores, evidence, parts, sources)
 
     def _labels_of(
         self,
