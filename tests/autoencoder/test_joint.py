@@ -384,7 +384,7 @@ def test_a_sample_of_all_labels_is_the_whole_loss(small):
 
     task = make_task(small.data, JOINT, CPU)
     assert isinstance(task, JointTask)
-    batch = task._batch(small.data.rows[:20])
+    batch = task.prepare(small.data.rows[:20])
     labels = small.data.labels
     everything = OutputSample(torch.arange(labels), torch.ones(labels))
     small.network.eval()
@@ -406,11 +406,11 @@ def test_own_labels_are_targets_only():
     task = make_task(data, JOINT, CPU)
     assert isinstance(task, JointTask)
     row = int(data.rows[3])
-    batch = task._batch(np.array([row]))
+    batch = task.prepare(np.array([row]))
     assert row not in data.neighbours.near[data.neighbours.rows == row]
     others = [[n % 7, 7 + n % 5] if n != row else [30] for n in range(40)]
     other = make_task(replace(data, label_sets=label_sets_of(others)), JOINT, CPU)
-    again = other._batch(np.array([row]))
+    again = other.prepare(np.array([row]))
     assert again.targets.labels.tolist() != batch.targets.labels.tolist()
     for name in ("documents", "labels", "shares", "named", "pairs", "voters", "neighbours"):
         np.testing.assert_array_equal(
@@ -418,5 +418,5 @@ def test_own_labels_are_targets_only():
         )
     # A neighbour's ballots do change.
     voter = int(data.neighbours.rows[(data.neighbours.near == row).any(1)][0])
-    before, after = (one._batch(np.array([voter])).ballots for one in (task, other))
+    before, after = (one.prepare(np.array([voter])).ballots for one in (task, other))
     assert len(before.pairs) != len(after.pairs)

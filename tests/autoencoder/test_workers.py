@@ -66,7 +66,7 @@ for sampled in (0, 15):
     # All processes draw from the same labels, so that the same outputs are computed.
     every, _ = trainer.data.batch(rows)
     sample = trainer.task.sample(every, np.random.default_rng(0))
-    trainer.network(trainer.task._batch(trainer.workers.share(rows)), sample).backward()
+    trainer.network(trainer.task.prepare(trainer.workers.share(rows)), sample).backward()
     trainer.workers.average_gradients(trainer.network)
     for name, weight in trainer.network.named_parameters():
         gradient = weight.grad.to_dense() if weight.grad.is_sparse else weight.grad

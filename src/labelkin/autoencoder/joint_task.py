@@ -95,12 +95,11 @@ class JointTask(Task):
 
     def loss(
         self,
-        rows: Integers,
+        batch: JointBatch,
         workers: Workers,  # noqa: ARG002
         random: np.random.Generator,
     ) -> Tensor:
         """The loss of the documents' labels."""
-        batch = self._batch(rows)
         own = batch.targets.labels.cpu().numpy()
         loss: Tensor = self.network(batch, self.sample(own, random))
         return loss
@@ -116,7 +115,7 @@ class JointTask(Task):
             validation = self._rows[:_MOST_VALIDATION]
         chunk = max(1, min(_CHUNK, _LOGITS // self.data.labels))
         for start in range(0, len(validation), chunk):
-            batch = self._batch(validation[start : start + chunk])
+            batch = self.prepare(validation[start : start + chunk])
             before, pairs, corrections = self.network.decode_apart(batch.ballots, batch.texts)
             rare.append(before[pairs][is_rare[pairs[1]]])
             logits = before.index_put(pairs, corrections, accumulate=True)
@@ -141,7 +140,8 @@ class JointTask(Task):
         words = "\n".join(terms.words).encode("utf-8")
         return {"words": np.frombuffer(words, dtype=np.uint8), "idf": terms.columns.idf}
 
-    def _batch(self, rows: Integers) -> JointBatch:
+    def prepare(self, rows: Integers) -> JointBatch:
+        """Neighbours, terms, names and labels of some documents."""
         places = self._places[rows]
         ballots = cast_ballots(
             self._neighbours.near[places],

@@ -55,8 +55,12 @@ class Task(ABC):
         return []
 
     @abstractmethod
-    def loss(self, rows: Integers, workers: Workers, random: np.random.Generator) -> Tensor:
-        """The loss of a batch of documents."""
+    def prepare(self, rows: Integers) -> Any:
+        """The input of a batch of documents; another thread may call it."""
+
+    @abstractmethod
+    def loss(self, batch: Any, workers: Workers, random: np.random.Generator) -> Tensor:
+        """The loss of a batch that `prepare` gave."""
 
     @abstractmethod
     def validate(self) -> dict[str, float]:
@@ -132,15 +136,24 @@ class PaperTask(Task):
             tables.append(self.network.outputs.weight)
         return tables
 
-    def loss(self, rows: Integers, workers: Workers, random: np.random.Generator) -> Tensor:
+    def prepare(self, rows: Integers) -> tuple[Integers, Integers]:
+        """The label sets one after another, and where each begins."""
+        return self.data.batch(rows)
+
+    def loss(
+        self,
+        batch: tuple[Integers, Integers],
+        workers: Workers,
+        random: np.random.Generator,
+    ) -> Tensor:
         """The loss of the documents' label sets and, after the first epoch, of averages."""
-        labels, starts = self.data.batch(rows)
-        batch = label_batch(labels, starts, self.device)
+        labels, starts = batch
+        label_sets = label_batch(labels, starts, self.device)
         averages = None
         if self.averages is not None and self.averages.latents is not None:
-            averages = self.averages.draw(len(batch), workers, random)
+            averages = self.averages.draw(len(label_sets), workers, random)
             labels = np.concatenate((labels, averages.targets.labels.cpu().numpy()))
-        loss: Tensor = self.network(batch, self.sample(labels, random), averages)
+        loss: Tensor = self.network(label_sets, self.sample(labels, random), averages)
         return loss
 
     def end_epoch(self) -> None:

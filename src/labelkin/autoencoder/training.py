@@ -14,7 +14,8 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -171,17 +172,18 @@ class Trainer:
         first, entered = position.step, time.monotonic()
         self.network.train()
         epoch = batches(self.task.rows, position.epoch, settings.batch_size, settings.seed)
-        for number, rows in enumerate(islice(epoch, first, None), start=first):
+        ahead = self._prepared(islice(epoch, first, None))
+        for number, (size, batch) in enumerate(ahead, start=first):
             if position.step and self._time_is_up():
                 return
-            loss = self._step(rows, self.schedule.rate(position.steps, self._share()))
+            loss = self._step(batch, self.schedule.rate(position.steps, self._share()))
             position.loss_sum += loss
             position.step, position.steps = number + 1, position.steps + 1
             now = time.monotonic()
             is_last = number + 1 == self._steps
             if self._watcher is not None and (is_last or now - self._reported > _REPORT_SECONDS):
                 self._reported = now
-                speed = (number + 1 - first) * len(rows) / max(now - entered, 1e-9)
+                speed = (number + 1 - first) * size / max(now - entered, 1e-9)
                 self._watcher(self._progress(loss, speed))
             if self._interruptions.requested:
                 self._save()
@@ -189,14 +191,26 @@ class Trainer:
             if now - self._saved > _CHECKPOINT_SECONDS:
                 self._save()
 
-    def _step(self, rows: Integers, rate: float) -> float:
+    def _prepared(self, batches: Iterable[Integers]) -> Iterator[tuple[int, Any]]:
+        """How many documents each batch has, and its input, which is made one step ahead."""
+        with ThreadPoolExecutor(1) as pool:
+            waiting: tuple[int, Future[Any]] | None = None
+            for rows in batches:
+                started = (len(rows), pool.submit(self.task.prepare, self.workers.share(rows)))
+                if waiting is not None:
+                    yield waiting[0], waiting[1].result()
+                waiting = started
+            if waiting is not None:
+                yield waiting[0], waiting[1].result()
+
+    def _step(self, batch: Any, rate: float) -> float:
         """Train on one batch; returns the loss."""
         position = self.position
         random = np.random.default_rng((self.settings.seed, position.epoch, position.step))
         # Seeds dropout by step and process, so that a resumed training is the same.
         torch.manual_seed(int(random.integers(2**62)) + self.workers.rank)
         with self._autocast():
-            loss = self.task.loss(self.workers.share(rows), self.workers, random)
+            loss = self.task.loss(batch, self.workers, random)
         value = float(loss.detach())
         if not math.isfinite(value):
             retry = "train --resume" if self.checkpoints.exists() else "train again"
