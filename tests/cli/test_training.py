@@ -60,7 +60,7 @@ def test_everything_by_default(run: Run, demo: str) -> None:
     assert done.exit_code == 0, done.stderr
     lines = done.stderr.splitlines()
     assert lines[0].startswith("Training on 300 documents with ")
-    assert lines[1].startswith("  label autoencoder: 258 label sets, at most 2 epochs")
+    assert lines[1].startswith("  label autoencoder: 258 documents, at most 2 epochs")
     assert lines[2].startswith("  reranker: 126 documents held out of all statistics in 3 folds; ")
     assert lines[-1] == "The default method is now rerank instead of knn (labelkin.toml)."
     facts = {line.split("  ")[0] for line in done.stdout.splitlines()}
@@ -189,7 +189,7 @@ def test_without_lightgbm(run: Run, demo: str, monkeypatch: pytest.MonkeyPatch) 
     lines = done.stderr.splitlines()
     assert lines[0].startswith("Skipping the reranker: LightGBM cannot be loaded (libgomp.so.1")
     assert lines[0].endswith("apt-get install libgomp1")
-    assert "label autoencoder: 300 label sets" in done.stderr
+    assert "label autoencoder: 300 documents" in done.stderr
     assert configured()["suggest"]["method"] == "knn"
 
 

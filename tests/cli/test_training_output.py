@@ -18,7 +18,7 @@ PLAN = TrainingPlan(
     held_out=6000,
     unseen=6000,
     given=1200,
-    label_ae=TrainingSettings(),
+    label_ae=TrainingSettings(epochs=8),
     rerank=RerankTrainingSettings(linear=True),
 )
 
@@ -35,7 +35,7 @@ def test_the_plan(capsys: pytest.CaptureFixture[str]) -> None:
     print_plan(PLAN)
     first, label_ae, rerank, last = capsys.readouterr().err.splitlines()
     assert first == "Training on 43,178 documents with 17,561 headings:"
-    assert label_ae.startswith("  label autoencoder: 37,178 label sets, at most 8 epochs; about ")
+    assert label_ae.startswith("  label autoencoder: 37,178 documents, at most 8 epochs; about ")
     assert rerank.startswith(
         "  reranker: 6,000 documents held out of all statistics and 1,200 given, "
         "linear classifiers; about "

@@ -65,7 +65,7 @@ class TrainingSettings:
         """The settings with epochs for so many documents: more for few, which have few steps."""
         if self.epochs != FITTED:
             return self
-        wanted = round(_STEPS / max(steps_of(documents, self.batch_size), 1))
+        wanted = round(_STEPS / steps_of(max(documents, 1), self.batch_size))
         return replace(self, epochs=min(max(wanted, _EPOCHS), _MOST_EPOCHS))
 
     @property

@@ -109,7 +109,7 @@ def print_unknown_labels(indexer: Indexer, settings: Sequence[Settings]) -> None
     headings = counted(unknown, "heading")
     if indexer.runtime.models.get(LabelModel).is_joint:
         print_message(
-            f"The label autoencoder scores {headings} by votes and names alone: too rare."
+            f"The label autoencoder scores {headings} by votes and names alone: new or too rare."
         )
     else:
         print_message(
