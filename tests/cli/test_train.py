@@ -199,3 +199,21 @@ def test_a_note_about_headings_that_the_autoencoder_lacks(
     assert run("add", demo, "new.jsonl").exit_code == 0
     notes = run("eval", demo, "held.jsonl", "--method", "mix", "--measures", "MiF").stderr
     assert note in notes
+
+
+def test_an_update(run: Run, demo: str) -> None:
+    assert run("train", demo, *SMALL, "--epochs", 1).exit_code == 0
+    nothing = run("train", demo, "--update")
+    assert nothing.exit_code == 0
+    assert "Nothing new" in nothing.stderr
+    assert run("add", demo, "held.jsonl").exit_code == 0
+    done = run("train", demo, "--update", "--epochs", 1, "--json")
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout)["label_ae"]["training"]["epochs"] == 1
+    refused = run("train", demo, "--update", "--preset", "8")
+    assert refused.exit_code == 2
+    assert "--update trains as the model was trained" in refused.stderr
+    assert run("train", demo, *SMALL, "--recipe", "paper", "--preset", "8/8/4").exit_code == 0
+    failed = run("train", demo, "--update")
+    assert failed.exit_code == 1
+    assert "only a joint label autoencoder" in failed.stderr
