@@ -61,6 +61,7 @@ def test_an_update_gives_new_headings_a_place(grown: Indexer) -> None:
     assert after.words() == before.words()
     # What was held out for a reranker stays unseen; nothing is new any more.
     assert after.info.data["left_out"] == before.info.data["left_out"]
+    assert after.info.settings == before.info.settings
     assert grown.update_label_ae() is None
     (suggested,) = grown.suggest([Document("q", "A study of weather balloons")])
     assert suggested
@@ -99,7 +100,10 @@ def test_an_update_is_trained_on_what_is_new_and_some_of_the_rest(
     unseen = {row for one, row in grown.snapshot().identifiers() if document_key(one, 0) <= bound}
     assert len(unseen) >= 20
     assert unseen.isdisjoint(data.rows.tolist())
-    assert unseen.isdisjoint(data.neighbours.near.ravel().tolist())
+    near = set(data.neighbours.near.ravel().tolist())
+    assert unseen.isdisjoint(near)
+    # All others may be neighbours, as in prediction, whether they are trained on or not.
+    assert not near <= {-1, *data.rows.tolist(), *data.held_out.tolist()}
 
 
 def test_the_papers_network_is_trained_anew(grown: Indexer) -> None:

@@ -154,11 +154,11 @@ def update_label_ae(
     if not len(new):
         return None
     origin = find_origin(model.folder, snapshot.columns_by_id())
-    settings = origin.shaped(_settings_of(model))
+    usual = origin.shaped(_settings_of(model))
     settings = replace(
-        settings,
+        usual,
         epochs=epochs or _UPDATE_EPOCHS,
-        learning_rate=settings.learning_rate * _UPDATE_RATE,
+        learning_rate=usual.learning_rate * _UPDATE_RATE,
         minutes=0.0,
     )
     rule = HeldOutRule.from_json(model.info.data.get("left_out"))
@@ -170,7 +170,7 @@ def update_label_ae(
     data = replace(
         data,
         rows=np.union1d(np.intersect1d(data.rows, new), again),
-        counted=len(data.rows) + len(data.held_out),
+        voters=data.all_rows,
         left_out=None if rule is None else rule.to_json(),
         state=_state(snapshot),
     )
@@ -191,6 +191,7 @@ def update_label_ae(
         origin=origin,
         watcher=observer.epoch,
         is_alone=True,
+        recorded=usual,
     )
     return report
 
@@ -325,7 +326,7 @@ class TrainingSources:
         nearest = self._nearest(settings.searched_documents, settings.seed, k)
         mine = np.union1d(data.rows, data.held_out)
         rows = np.intersect1d(nearest.rows, mine, assume_unique=True)
-        data = replace(data, neighbours=nearest.among(rows, mine, k))
+        data = replace(data, neighbours=nearest.among(rows, data.all_rows, k))
         if settings.recipe != "joint":
             return data
         texts = self._memo.get(

@@ -50,12 +50,14 @@ def fit_label_model(
     resume: bool = False,
     watcher: Watcher | None = None,
     is_alone: bool = False,
+    recorded: TrainingSettings | None = None,
 ) -> AutoencoderReport | None:
     """Train on `data` and make the result the model in `folder`.
 
     Training starts from `origin` if there is one. Among several processes only
     the first writes and gets a report, unless this one trains alone. With `resume`
-    an interrupted training continues from its last checkpoint.
+    an interrupted training continues from its last checkpoint. `recorded` are the
+    settings of the next training, if others than those of this one.
     """
     trainer = _trainer_class()(data, settings, folder, origin, is_alone=is_alone)
     if not trainer.workers.is_first:
@@ -70,7 +72,7 @@ def fit_label_model(
         elif trainer.checkpoints.exists():
             logger.warning("%s: discarding an unfinished training", folder)
             trainer.checkpoints.remove()
-        info = _written(data, vocabulary, settings, trainer, trainer.run(watcher))
+        info = _written(data, vocabulary, recorded or settings, trainer, trainer.run(watcher))
         trainer.forget()
     return AutoencoderReport(info, folder, data.held_out)
 

@@ -67,7 +67,7 @@ class TrainingData:
     """Label sets to train on, and some held out; labels are numbered as in the model.
 
     The most frequent label is number 0. `frequencies` count all documents, of which
-    `rows` and `held_out` may be a part: `counted` says how many. `left_out` describes
+    `rows` and `held_out` may be a part: `voters` are all of them. `left_out` describes
     the documents that are held out for a reranker, `state` the generation of the
     collection.
     """
@@ -79,7 +79,7 @@ class TrainingData:
     frequencies: Integers
     neighbours: TrainingNeighbours | None = None
     texts: TrainingTexts | None = None
-    counted: int | None = None
+    voters: Integers | None = None
     left_out: dict[str, Any] | None = None
     state: dict[str, Any] | None = None
 
@@ -91,7 +91,12 @@ class TrainingData:
     @property
     def documents(self) -> int:
         """How many documents the frequencies count."""
-        return len(self.rows) + len(self.held_out) if self.counted is None else self.counted
+        return len(self.all_rows)
+
+    @property
+    def all_rows(self) -> Integers:
+        """The documents that the frequencies count and that may be neighbours."""
+        return np.union1d(self.rows, self.held_out) if self.voters is None else self.voters
 
     @property
     def learned(self) -> int:
