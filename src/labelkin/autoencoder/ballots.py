@@ -1,4 +1,4 @@
-"""What speaks for labels, as the joint autoencoder sees it in training and prediction.
+"""Votes and names as arrays, the same for training and prediction of the joint autoencoder.
 
 Neighbours differ in weight by what a small network makes of their closeness,
 rank and agreement with the others. Beside the weighted votes a label has its

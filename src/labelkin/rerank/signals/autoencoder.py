@@ -34,8 +34,11 @@ class AutoencoderSignal(Signal):
         features: Features,  # noqa: ARG002
     ) -> Mapping[str, Values]:
         """0 for headings that the decoder does not know."""
-        scores, _ = _scores(evidence, pairs)
-        return {"decoded": scores, "decoded_rank": pairs.ranks(scores)}
+        return self._with_ranks(_scores(evidence, pairs)[0], pairs)
+
+    def _with_ranks(self, scores: Floats, pairs: Pairs) -> Mapping[str, Values]:
+        score, rank = self.features
+        return {score: scores, rank: pairs.ranks(scores)}
 
 
 class LatentSignal(AutoencoderSignal):
@@ -58,8 +61,7 @@ class LatentSignal(AutoencoderSignal):
         features: Features,  # noqa: ARG002
     ) -> Mapping[str, Values]:
         """0 for headings that the decoder does not know."""
-        _, scores = _scores(evidence, pairs)
-        return {"latent": scores, "latent_rank": pairs.ranks(scores)}
+        return self._with_ranks(_scores(evidence, pairs)[1], pairs)
 
 
 def _scores(evidence: Evidence, pairs: Pairs) -> tuple[Floats, Floats]:
