@@ -8,6 +8,7 @@ training that was killed and resumed ends with the same weights.
 from __future__ import annotations
 
 import csv
+import ctypes
 import hashlib
 import json
 import math
@@ -132,7 +133,7 @@ class Trainer:
         self._watcher = watcher
         self._started = self._saved = time.monotonic()
         self._seconds_before = self.position.seconds
-        with _Interruptions() as interruptions, _threads_for(self.network):
+        with _Interruptions() as interruptions, _threads_for(self.network), _reused_memory():
             self._interruptions = interruptions
             while (ending := self._ending()) is None:
                 self._train_epoch()
@@ -360,6 +361,36 @@ def _threads_for(network: nn.Module) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+# The parameters of glibc's mallopt, and their usual values.
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+_USUAL_THRESHOLD = 128 * 1024
+_LARGEST_BLOCK = 1 << 30
+
+
+@contextmanager
+def _reused_memory() -> Iterator[None]:
+    """Let glibc reuse the memory of large arrays, such as gradients, from step to step.
+
+    By default it returns them to the system, which clears every page again at the
+    next step: a fifth of the time of a joint training. Other C libraries are left
+    as they are.
+    """
+    try:
+        library = ctypes.CDLL(None)
+        set_option, trim = library.mallopt, library.malloc_trim
+    except (OSError, AttributeError, TypeError):
+        yield
+        return
+    set_option(_MMAP_THRESHOLD, _LARGEST_BLOCK)
+    set_option(_TRIM_THRESHOLD, _LARGEST_BLOCK)
+    try:
+        yield
+    finally:
+        set_option(_MMAP_THRESHOLD, _USUAL_THRESHOLD)
+        set_option(_TRIM_THRESHOLD, _USUAL_THRESHOLD)
+        trim(0)
 
 
 def _part(name: str, state: dict[str, Tensor]) -> dict[str, Tensor]:
