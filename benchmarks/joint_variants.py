@@ -281,7 +281,7 @@ class BalancedLoss:
 def trained(
     variant: Variant, data: TrainingData, settings: TrainingSettings, vocabulary: Vocabulary
 ) -> tuple[VariantTask, float]:
-    """The task with the best weights of its training, and the seconds that it took."""
+    """The task with the best weights of its training, and the CPU-seconds that it took."""
     VariantTask.variant = variant
     network = JointNetwork
     if variant.sets:
@@ -300,10 +300,10 @@ def trained(
         if variant.loss == "balanced":
             loss = BalancedLoss(data.frequencies)
             stack.enter_context(patch("labelkin.autoencoder.joint_network.cross_entropy", loss))
-        started = time.monotonic()
+        started = time.process_time()
         trainer = Trainer(data, settings, Path(folder))
         trainer.run()
-        seconds = time.monotonic() - started
+        seconds = time.process_time() - started
         trainer.network.load_state_dict(trainer.checkpoints.best())
         return trainer.task, seconds  # type: ignore[return-value]
 

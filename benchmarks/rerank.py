@@ -14,6 +14,7 @@ import argparse
 import hashlib
 import json
 import platform
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -264,8 +265,11 @@ class Gold:
         return Evaluation(gold, given, ranked, training_frequencies=frequencies)
 
 
-def ablate(work: Path, encoder: str = "") -> None:
-    """Signals added one after another, all but one, fewer documents to train on, an encoder."""
+def ablate(work: Path, encoder: str = "", chosen: str = "") -> None:
+    """Signals added one after another, all but one, fewer documents to train on, an encoder.
+
+    `chosen` is a pattern of the rows to measure, by default all.
+    """
     gold = Gold(work)
     names = json.loads((work / "features.json").read_text())
     everything = {split: load_candidates(work / f"{split}.npz") for split in SPLITS}
@@ -295,7 +299,7 @@ def ablate(work: Path, encoder: str = "") -> None:
         rows.append((f"all and the vectors of {Path(encoder).name}", whole, signals, FOLDS))
     found: list[Step] = []
     evaluations: dict[tuple[str, str], Evaluation] = {}
-    for name, compared, groups, count in rows:
+    for name, compared, groups, count in (row for row in rows if re.search(chosen, row[0])):
         shown = LabelledCandidates.joined(
             [restricted(fold, names, groups).thinned(0) for fold in folds[:count]]
         )
@@ -325,7 +329,7 @@ def ablate(work: Path, encoder: str = "") -> None:
                 **{band: bands[band]["MiF"] for band in bands},
             }
             evaluations[name, split] = evaluation
-            if compared:
+            if (compared, split) in evaluations:
                 test = paired_test(MIF, evaluation, evaluations[compared, split])
                 step.values[split]["p"] = test.p_value
         if name == whole:
@@ -675,11 +679,12 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", help=" ".join(PARTS))
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--encoder", default="", help="a sentence-transformers model, say")
+    parser.add_argument("--rows", default="", help="a pattern of the rows of the ablation")
     asked = parser.parse_args()
     asked.work.mkdir(parents=True, exist_ok=True)
     work = {
         "candidates": partial(collect_candidates, encoder=asked.encoder),
-        "ablation": partial(ablate, encoder=asked.encoder),
+        "ablation": partial(ablate, encoder=asked.encoder, chosen=asked.rows),
         "costs": cost,
         "tibkat": tibkat,
         "report": report,

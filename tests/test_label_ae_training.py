@@ -13,6 +13,7 @@ import pytest
 from labelkin import Concept, Document, Indexer, Vocabulary
 from labelkin.autoencoder import fitting
 from labelkin.autoencoder.model import LabelModel
+from labelkin.autoencoder.origin import Origin
 from labelkin.autoencoder.training_data import TrainingData
 from labelkin.autoencoder.training_settings import FITTED, TrainingSettings, paper_settings
 from labelkin.demo import demo_concepts, demo_documents
@@ -27,6 +28,7 @@ pytest.importorskip("torch", reason="needs the extra `train`")
 TINY = TrainingSettings(preset="8", epochs=2, device="cpu")
 NEW = Concept("NEW", names={"en": "Weather Balloons"})
 OLD_DOCUMENTS, NEW_DOCUMENTS = 200, 40
+LABEL_TABLES = ("inputs.weight", "outputs.weight", "outputs.bias")
 
 
 @pytest.fixture
@@ -67,30 +69,77 @@ def test_an_update_gives_new_headings_a_place(grown: Indexer) -> None:
     assert suggested
 
 
-def test_an_update_keeps_what_the_model_knows(grown: Indexer) -> None:
+@pytest.fixture
+def fitted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[TrainingData, Origin]]:
+    """The data that models were fitted to, and the models that they started from."""
+    seen: list[tuple[TrainingData, Origin]] = []
+    original = fitting.fit_label_model
+
+    def spy(data: TrainingData, *rest: Any, origin: Origin, **options: Any) -> Any:
+        seen.append((data, origin))
+        return original(data, *rest, origin=origin, **options)
+
+    monkeypatch.setattr(fitting, "fit_label_model", spy)
+    return seen
+
+
+def test_an_update_keeps_what_the_model_knows(
+    grown: Indexer, fitted: list[tuple[TrainingData, Origin]]
+) -> None:
     before = model_of(grown)
-    assert grown.update_label_ae(epochs=1) is not None
-    after = model_of(grown)
-    places = [after.info.labels.index(label) for label in before.info.labels]
-    old, new = before.tensors()["outputs.weight"], after.tensors()["outputs.weight"][places]
-    moved = np.linalg.norm(new - old, axis=1) / np.linalg.norm(old, axis=1)
-    assert np.median(moved) < 0.5
+    assert grown.update_label_ae() is not None
+    after, ((data, origin),) = model_of(grown), fitted
+    old, new = before.tensors(), after.tensors()
+    for name in old.keys() - {*LABEL_TABLES, "frequencies", "rare"}:
+        assert np.array_equal(old[name], new[name]), name
+    places = origin.places(data)
+    is_renewed = data.renewed
+    assert is_renewed is not None
+    for name in LABEL_TABLES:
+        kept = ~is_renewed
+        assert np.array_equal(new[name][kept], old[name][places[kept]]), name
+    trained = is_renewed & (places >= 0) & (data.frequencies > 3)
+    assert not np.array_equal(new["outputs.bias"][trained], old["outputs.bias"][places[trained]])
+
+
+def test_headings_with_mostly_new_documents_are_trained(
+    grown: Indexer, fitted: list[tuple[TrainingData, Origin]]
+) -> None:
+    grown.update_label_ae(epochs=1)
+    ((data, origin),) = fitted
+    assert data.renewed is not None
+    sets = [set(data.batch(np.array([row]))[0].tolist()) for row in data.all_rows]
+    is_new = data.all_rows >= OLD_DOCUMENTS
+    for label, renewed in enumerate(data.renewed.tolist()):
+        carriers = np.array([label in one for one in sets])
+        share = (carriers & is_new).sum() / max(carriers.sum(), 1)
+        assert renewed == (share >= 0.5)
+    assert data.renewed[origin.places(data) < 0].all()
+    assert 0 < np.count_nonzero(data.renewed) < data.labels / 2
+
+
+def test_a_new_heading_begins_as_votes_and_names_score_it(
+    grown: Indexer, fitted: list[tuple[TrainingData, Origin]]
+) -> None:
+    grown.update_label_ae(epochs=1)
+    ((data, origin),) = fitted
+    fresh = {name: np.ones_like(value) for name, value in model_of(grown).tensors().items()}
+    tensors = origin.joint_tensors(data, fresh | {"outputs.bias": data.log_odds()})
+    (place,) = np.flatnonzero(data.columns.columns == grown.snapshot().columns_by_id()["NEW"])
+    assert not tensors["inputs.weight"][place].any()
+    assert not tensors["outputs.weight"][place].any()
+    rare = origin.model.tensors()["rare"]
+    assert tensors["outputs.bias"][place] == max(rare, data.log_odds()[place])
 
 
 def test_an_update_is_trained_on_what_is_new_and_some_of_the_rest(
-    grown: Indexer, monkeypatch: pytest.MonkeyPatch
+    grown: Indexer,
+    fitted: list[tuple[TrainingData, Origin]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    seen: list[TrainingData] = []
-    original = fitting.fit_label_model
-
-    def spy(data: TrainingData, *rest: Any, **options: Any) -> Any:
-        seen.append(data)
-        return original(data, *rest, **options)
-
-    monkeypatch.setattr(fitting, "fit_label_model", spy)
     monkeypatch.setattr("labelkin.label_ae_training._LEAST_AGAIN", 10)
     grown.update_label_ae()
-    (data,) = seen
+    ((data, _),) = fitted
     is_new = data.rows >= OLD_DOCUMENTS
     assert 20 < np.count_nonzero(is_new) <= NEW_DOCUMENTS
     assert np.count_nonzero(~is_new) == NEW_DOCUMENTS

@@ -34,10 +34,12 @@ logger = logging.getLogger(__name__)
 
 # How many neighbours are averaged, at most.
 _AVERAGED = 30
-# An update: epochs, the share of the learning rate, and the fewest old documents seen again.
-_UPDATE_EPOCHS = 3
-_UPDATE_RATE = 0.3
+# An update: epochs, the share of the learning rate, the fewest old documents seen again, and
+# the share of a heading's documents that are new from which on it is trained.
+_UPDATE_EPOCHS = 4
+_UPDATE_RATE = 1.0
 _LEAST_AGAIN = 2000
+_RENEWED = 0.5
 
 
 def train_label_ae(
@@ -171,6 +173,7 @@ def update_label_ae(
         data,
         rows=np.union1d(np.intersect1d(data.rows, new), again),
         voters=data.all_rows,
+        renewed=_renewed(data, new),
         left_out=None if rule is None else rule.to_json(),
         state=_state(snapshot),
     )
@@ -194,6 +197,15 @@ def update_label_ae(
         recorded=usual,
     )
     return report
+
+
+def _renewed(data: TrainingData, new: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """The labels many of whose documents are new, such as those that are new themselves."""
+    labels, _ = data.batch(np.intersect1d(data.all_rows, new))
+    renewed: npt.NDArray[np.bool_] = (
+        np.bincount(labels, minlength=data.labels) >= _RENEWED * data.frequencies
+    ) & (data.frequencies > 0)
+    return renewed
 
 
 def _rows_since(snapshot: Snapshot, model: LabelModel) -> npt.NDArray[np.int64]:

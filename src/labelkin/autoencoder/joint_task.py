@@ -77,6 +77,19 @@ class JointTask(Task):
             weights = origin.joint_tensors(data, fresh)
             network.load_state_dict({name: torch.as_tensor(w) for name, w in weights.items()})
         self.network = network.to(device)
+        if data.renewed is not None:
+            self._train_only(torch.from_numpy(data.renewed).to(device))
+
+    def _train_only(self, labels: Tensor) -> None:
+        """Train the rows of some labels; all other weights stay as they are."""
+        network = self.network
+        tables = (network.inputs.weight, network.outputs.weight, network.outputs.bias)
+        network.requires_grad_(False)
+        for table in tables:
+            chosen = labels if table.ndim == 1 else labels[:, None]
+            table.requires_grad_(True)
+            # Adam leaves a row whose gradients are all 0 where it is.
+            table.register_hook(lambda gradient, chosen=chosen: gradient * chosen)
 
     @property
     def rows(self) -> Integers:

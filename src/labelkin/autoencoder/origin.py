@@ -97,12 +97,20 @@ class Origin:
     def joint_tensors(
         self, data: TrainingData, new: Mapping[str, npt.NDArray[Any]]
     ) -> dict[str, npt.NDArray[Any]]:
-        """The initial weights of a joint network; rows that the model lacks are those of `new`."""
+        """The initial weights of a joint network; those of `new` where the model has none.
+
+        A label that the model lacks begins as the model scores such labels, or at its
+        log-odds if these are higher, and adds nothing to the latent space.
+        """
         old = self.model.tensors()
         tensors = {name: value.copy() for name, value in new.items()}
         for name in tensors.keys() - {*_TABLES, "terms.weight", "frequencies"}:
             tensors[name] = old[name]
-        _take_over(tensors, old, _TABLES, self.places(data))
+        places = self.places(data)
+        for name in ("inputs.weight", "outputs.weight"):
+            tensors[name][places < 0] = 0
+        tensors["outputs.bias"] = np.maximum(tensors["outputs.bias"], old["rare"])
+        _take_over(tensors, old, _TABLES, places)
         if data.texts is not None:
             known = {word: n for n, word in enumerate(self.model.words())}
             words = data.texts.terms.words

@@ -67,7 +67,8 @@ class TrainingData:
     """Label sets to train on, and some held out; labels are numbered as in the model.
 
     The most frequent label is number 0. `frequencies` count all documents, of which
-    `rows` and `held_out` may be a part: `voters` are all of them. `left_out` describes
+    `rows` and `held_out` may be a part: `voters` are all of them. `renewed` tells which
+    labels an update trains, all others stay as they are. `left_out` describes
     the documents that are held out for a reranker, `state` the generation of the
     collection.
     """
@@ -80,6 +81,7 @@ class TrainingData:
     neighbours: TrainingNeighbours | None = None
     texts: TrainingTexts | None = None
     voters: Integers | None = None
+    renewed: npt.NDArray[np.bool_] | None = None
     left_out: dict[str, Any] | None = None
     state: dict[str, Any] | None = None
 
