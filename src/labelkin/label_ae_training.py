@@ -276,13 +276,17 @@ def fold_autoencoders(
 ) -> FoldAutoencoders | None:
     """What trains the collection's autoencoder for each fold; None if that is not possible.
 
-    The paper's network takes too long to be trained several times.
+    The paper's network takes too long to be trained several times, and a model that was
+    adopted without training has no settings to train another one with.
     """
     from labelkin.autoencoder.fitting import check_torch
     from labelkin.autoencoder.model import LabelModel
 
     model = runtime.models.find(LabelModel)
     if model is None or not model.is_joint:
+        return None
+    settings = _settings_of(model)
+    if settings.epochs == 0:
         return None
     try:
         check_torch()
@@ -292,7 +296,7 @@ def fold_autoencoders(
             "one fold of its documents only"
         )
         return None
-    return FoldAutoencoders(views, runtime.models.folder, _settings_of(model), sources, observer)
+    return FoldAutoencoders(views, runtime.models.folder, settings, sources, observer)
 
 
 class TrainingSources:
