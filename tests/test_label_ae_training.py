@@ -144,12 +144,14 @@ def test_a_reranker_does_without_an_adopted_model(
     """It has not been trained here, so no other can be trained in its way for a fold."""
     pytest.importorskip("lightgbm", reason="needs the extra `rerank`")
     grown.train_label_ae(replace(TINY, epochs=1))
-    adopted = replace(TINY, epochs=0)
+    adopted = replace(TINY, epochs=0, held_out=0.2)
     rerank = RerankTrainingSettings(documents=20, rounds=2, linear=False, threads=1)
     with Indexer.create(tmp_path / "d", Vocabulary(demo_concepts(0)), language="en") as other:
         other.add(demo_documents(160, 1))
         report = other.train(label_ae=adopted, rerank=rerank, start_from=grown.collection.path)
     assert report.label_ae is not None
+    # Whether a reranker is trained beside it or not.
+    assert report.cuts is None
     assert report.rerank is not None
     assert "autoencoder" not in report.rerank.info.groups
     assert "the model that it started from may have seen the documents" in caplog.text
