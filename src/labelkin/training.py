@@ -316,7 +316,7 @@ class Training:
             info = reranker_info(self._runtime.models.folder / RERANK_NAME)
         except ModelNotFoundError:
             return False
-        return "autoencoder" in info.groups
+        return info.uses_autoencoder
 
 
 def fit_cuts(

@@ -64,6 +64,10 @@ class LatentSignal(AutoencoderSignal):
         return self._with_ranks(_scores(evidence, pairs)[1], pairs)
 
 
+#: The signals that need a label autoencoder.
+AUTOENCODER_SIGNALS = frozenset({AutoencoderSignal.name, LatentSignal.name})
+
+
 def _scores(evidence: Evidence, pairs: Pairs) -> tuple[Floats, Floats]:
     queries = evidence.queries
     return evidence.once(
