@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
 # How many labels of a document are ranked.
 _MOST = 200
+# Logits of other batches differ by less, by rounding alone.
+_ROUNDING = 1e-5
 
 
 class JointDecoder(Decoder):
@@ -210,7 +212,7 @@ class JointDecoder(Decoder):
         signals = []
         for number in range(len(labels)):
             weights = zip((CARRIED, WORDS, NAMED), losses[:, number].tolist(), strict=True)
-            mine = [SignalWeight(name, weight) for name, weight in weights if weight]
+            mine = [SignalWeight(name, weight) for name, weight in weights if abs(weight) > _ROUNDING]
             signals.append(tuple(sorted(mine, key=lambda one: -one.weight)))
         return signals
 
