@@ -178,6 +178,23 @@ def test_what_trainings_share_is_found_once(
     assert sum(calls) == OLD_DOCUMENTS + NEW_DOCUMENTS
 
 
+def test_documents_that_were_replaced_do_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[int] = []
+
+    def fitted(self: TrainingSettings, documents: int) -> TrainingSettings:
+        counted.append(documents)
+        return replace(self, epochs=1)
+
+    monkeypatch.setattr(TrainingSettings, "fitted", fitted)
+    with Indexer.create(tmp_path / "c", Vocabulary(demo_concepts(0)), language="en") as indexer:
+        indexer.add(demo_documents(30, 0))
+        indexer.add(replace(one, title=f"{one.title}, again") for one in demo_documents(30, 0))
+        indexer.train_label_ae(replace(TINY, epochs=FITTED))
+    assert counted == [30]
+
+
 @pytest.mark.parametrize(
     ("documents", "epochs"), [(0, 60), (300, 60), (4000, 12), (43_000, 8), (10**6, 8)]
 )

@@ -22,7 +22,7 @@ from labelkin.represent.term_columns import TermColumns
 from labelkin.runtime import Runtime
 from labelkin.store.held_out import HeldOut, HeldOutRule, copies_of, row_keys, with_reserve
 from labelkin.store.snapshot import Snapshot, Views
-from labelkin.training_plan import TrainingObserver, is_first_process
+from labelkin.training_plan import TrainingObserver, is_first_process, labelled_documents
 
 if TYPE_CHECKING:
     from labelkin.autoencoder.fitting import AutoencoderReport
@@ -72,7 +72,7 @@ def train_label_ae(
     if start_from is not None:
         origin = find_origin(start_from, snapshot.columns_by_id())
         settings = origin.shaped(settings)
-    settings = settings.fitted(int(np.count_nonzero(snapshot.label_sets().sizes())))
+    settings = settings.fitted(labelled_documents(snapshot))
     unseen = None if held_out is None else held_out.unseen
     data = _training_data(snapshot, settings, unseen, kept=None if origin is None else origin.known)
     data = replace(data, state=_state(snapshot))
