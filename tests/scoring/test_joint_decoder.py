@@ -147,9 +147,10 @@ def test_scores_are_those_of_the_network(indexer, texts):
         assert low.max() < max(-5.2, float(logits[columns].min()) + 1e-5)
 
 
-def test_batches_do_not_matter(indexer, texts, monkeypatch):
+@pytest.mark.parametrize(("limit", "value"), [("CHUNK", 2), ("_LOGITS", 1000)])
+def test_batches_do_not_matter(indexer, texts, monkeypatch, limit, value):
     whole = LabelAe().rank(indexer.queries(texts, NEIGHBOURS), SETTINGS)
-    monkeypatch.setattr("labelkin.scoring.joint_decoder.CHUNK", 2)
+    monkeypatch.setattr(f"labelkin.scoring.joint_decoder.{limit}", value)
     parts = LabelAe().rank(indexer.queries(texts, NEIGHBOURS), SETTINGS)
     width = len(indexer.vocabulary)
     # A score at the floor may be there or not.
