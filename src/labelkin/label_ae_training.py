@@ -267,8 +267,10 @@ class FoldAutoencoders:
                 is_alone=True,
             )
             model = LabelModel(Path(folder))
-            yield model
-            model.close()
+            try:
+                yield model
+            finally:
+                model.close()
 
 
 def fold_autoencoders(
