@@ -120,6 +120,19 @@ def test_what_was_set_by_hand_stays(held: Held) -> None:
     assert free.score >= mix_ranked.score > held.value(replace(settings, method="mix-ranked"))
 
 
+def test_a_cut_is_chosen_for_equal_weights_too(held: Held) -> None:
+    """The joint autoencoder weighs neighbours by itself, whatever the setting says."""
+    usual = replace(held.settings.label_ae, count=None, threshold=0.9)
+    scores, values = [], []
+    for weighting in ("difference", "majority"):
+        present = replace(held.settings, label_ae=replace(usual, weighting=weighting))
+        cut = choose_cuts(held.queries, held.gold, present).cuts[0]
+        scores.append(cut.score)
+        values.append(dict(cut.values))
+    assert scores[1] == scores[0]
+    assert values[1] == values[0] != {"count": "none", "threshold": 0.9}
+
+
 def test_only_what_is_chosen_is_written() -> None:
     knn = Cut("knn", 0.3, "suggest", {"count": "mean", "threshold": 0.0})
     kept = Cut("label-ae", 0.2, "label_ae", {"threshold": 0.5}, frozenset({"threshold"}))

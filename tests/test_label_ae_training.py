@@ -187,6 +187,25 @@ def test_autoencoders_of_folds_do_not_stay(grown: Indexer) -> None:
     assert model_of(grown).checksum == before
 
 
+def test_a_reranker_does_without_an_adopted_model(
+    grown: Indexer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It has not been trained here, so no other can be trained in its way for a fold."""
+    pytest.importorskip("lightgbm", reason="needs the extra `rerank`")
+    grown.train_label_ae(replace(TINY, epochs=1))
+    adopted = replace(TINY, epochs=0, held_out=0.2)
+    rerank = RerankTrainingSettings(documents=20, rounds=2, linear=False, threads=1)
+    with Indexer.create(tmp_path / "d", Vocabulary(demo_concepts(0)), language="en") as other:
+        other.add(demo_documents(160, 1))
+        report = other.train(label_ae=adopted, rerank=rerank, start_from=grown.collection.path)
+    assert report.label_ae is not None
+    # Whether a reranker is trained beside it or not.
+    assert report.cuts is None
+    assert report.rerank is not None
+    assert "autoencoder" not in report.rerank.info.groups
+    assert "the model that it started from may have seen the documents" in caplog.text
+
+
 def test_what_trainings_share_is_found_once(
     grown: Indexer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -206,6 +225,23 @@ def test_what_trainings_share_is_found_once(
         with autoencoders.without(unseen):
             pass
     assert sum(calls) == OLD_DOCUMENTS + NEW_DOCUMENTS
+
+
+def test_documents_that_were_replaced_do_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[int] = []
+
+    def fitted(self: TrainingSettings, documents: int) -> TrainingSettings:
+        counted.append(documents)
+        return replace(self, epochs=1)
+
+    monkeypatch.setattr(TrainingSettings, "fitted", fitted)
+    with Indexer.create(tmp_path / "c", Vocabulary(demo_concepts(0)), language="en") as indexer:
+        indexer.add(demo_documents(30, 0))
+        indexer.add(replace(one, title=f"{one.title}, again") for one in demo_documents(30, 0))
+        indexer.train_label_ae(replace(TINY, epochs=FITTED))
+    assert counted == [30]
 
 
 @pytest.mark.parametrize(

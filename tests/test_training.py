@@ -17,7 +17,7 @@ from labelkin.autoencoder.training_settings import paper_settings
 from labelkin.demo import demo_concepts, demo_documents
 from labelkin.exceptions import CollectionBusyError
 from labelkin.store.models import training_lock
-from labelkin.training_plan import TrainingPlan
+from labelkin.training_plan import NEIGHBOURS_A_SECOND, TrainingPlan
 
 if TYPE_CHECKING:
     from labelkin.autoencoder.training import TrainingProgress
@@ -27,7 +27,7 @@ PLAN = TrainingPlan(
     headings=17_561,
     held_out=6000,
     unseen=6000,
-    label_ae=TrainingSettings(),
+    label_ae=TrainingSettings(epochs=8),
     rerank=RerankTrainingSettings(linear=False),
 )
 
@@ -40,6 +40,16 @@ def test_more_takes_longer() -> None:
     linear = replace(PLAN, rerank=RerankTrainingSettings(linear=True))
     assert linear.rerank_seconds() > PLAN.rerank_seconds()
     assert replace(PLAN, unseen=0).label_ae_seconds() > PLAN.label_ae_seconds()
+
+
+def test_each_fold_takes_a_training_but_no_search() -> None:
+    one, three = (replace(PLAN, folds=folds).rerank_seconds() for folds in (1, 3))
+    assert one == PLAN.rerank_seconds()
+    searching = (PLAN.documents - PLAN.unseen) / NEIGHBOURS_A_SECOND
+    assert three - one == pytest.approx(2 * (PLAN.label_ae_seconds() - searching))
+    # An autoencoder that has seen the first fold is of no use there.
+    seen = [replace(PLAN, folds=folds, unseen=0).rerank_seconds() for folds in (0, 1)]
+    assert seen[1] > seen[0]
 
 
 def test_a_time_budget_is_kept() -> None:

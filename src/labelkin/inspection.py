@@ -108,7 +108,7 @@ def _reranker(folder: Path, snapshot: Snapshot) -> ModelState:
             f"{folder}: trained on another collection, or on a later state of this one; "
             "run `labelkin train`"
         )
-    if "autoencoder" in info.groups:
+    if info.uses_autoencoder:
         try:
             LabelModel.load(folder.parent / MODEL_NAME)
         except LabelkinError as error:

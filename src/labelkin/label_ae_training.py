@@ -22,7 +22,7 @@ from labelkin.represent.term_columns import TermColumns
 from labelkin.runtime import Runtime
 from labelkin.store.held_out import HeldOut, HeldOutRule, copies_of, row_keys, with_reserve
 from labelkin.store.snapshot import Snapshot, Views
-from labelkin.training_plan import TrainingObserver, is_first_process
+from labelkin.training_plan import TrainingObserver, is_first_process, labelled_documents
 
 if TYPE_CHECKING:
     from labelkin.autoencoder.fitting import AutoencoderReport
@@ -74,7 +74,7 @@ def train_label_ae(
     if start_from is not None:
         origin = find_origin(start_from, snapshot.columns_by_id())
         settings = origin.shaped(settings)
-    settings = settings.fitted(int(np.count_nonzero(snapshot.label_sets().sizes())))
+    settings = settings.fitted(labelled_documents(snapshot))
     unseen = None if held_out is None else held_out.unseen
     data = _training_data(snapshot, settings, unseen, kept=None if origin is None else origin.known)
     data = replace(data, state=_state(snapshot))
@@ -279,8 +279,10 @@ class FoldAutoencoders:
                 is_alone=True,
             )
             model = LabelModel(Path(folder))
-            yield model
-            model.close()
+            try:
+                yield model
+            finally:
+                model.close()
 
 
 def fold_autoencoders(
@@ -288,13 +290,17 @@ def fold_autoencoders(
 ) -> FoldAutoencoders | None:
     """What trains the collection's autoencoder for each fold; None if that is not possible.
 
-    The paper's network takes too long to be trained several times.
+    The paper's network takes too long to be trained several times, and a model that was
+    adopted without training has no settings to train another one with.
     """
     from labelkin.autoencoder.fitting import check_torch
     from labelkin.autoencoder.model import LabelModel
 
     model = runtime.models.find(LabelModel)
     if model is None or not model.is_joint:
+        return None
+    settings = _settings_of(model)
+    if settings.epochs == 0:
         return None
     try:
         check_torch()
@@ -304,7 +310,7 @@ def fold_autoencoders(
             "one fold of its documents only"
         )
         return None
-    return FoldAutoencoders(views, runtime.models.folder, _settings_of(model), sources, observer)
+    return FoldAutoencoders(views, runtime.models.folder, settings, sources, observer)
 
 
 class TrainingSources:

@@ -165,7 +165,7 @@ class Training:
 
         Those that are held out for the reranker, or those that it validated with.
         """
-        if not self._needs_index():
+        if not label_ae.info.training["epochs"]:
             self._observer.left_cuts("the model is adopted as it is")
             return None
         fold = Fold(label_ae.held_out, label_ae.held_out[:0])
@@ -316,7 +316,7 @@ class Training:
             info = reranker_info(self._runtime.models.folder / RERANK_NAME)
         except ModelNotFoundError:
             return False
-        return "autoencoder" in info.groups
+        return info.uses_autoencoder
 
 
 def fit_cuts(

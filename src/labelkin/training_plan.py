@@ -52,6 +52,13 @@ class TrainingPlan:
 
     def label_ae_seconds(self) -> float:
         """About how long the autoencoder takes at most."""
+        if self.label_ae is None or not self.label_ae.needs_neighbours:
+            return self._epochs_seconds()
+        searched = min(self.documents - self.unseen, self.label_ae.searched_documents)
+        return self._epochs_seconds() + searched / NEIGHBOURS_A_SECOND
+
+    def _epochs_seconds(self) -> float:
+        """The same without the search for neighbours, which is done once for all folds."""
         if self.label_ae is None or self.label_ae.epochs == 0:
             return 0.0
         settings, documents = self.label_ae, self.documents - self.unseen
@@ -62,10 +69,7 @@ class TrainingPlan:
         seconds = settings.epochs * min(documents, settings.trained_documents) * outputs / speed
         if settings.minutes:
             seconds = min(seconds, 60 * settings.minutes)
-        searched = 0
-        if settings.needs_neighbours:
-            searched = min(documents, settings.searched_documents)
-        return seconds + searched / NEIGHBOURS_A_SECOND
+        return seconds
 
     def rerank_seconds(self) -> float:
         """About how long the reranker takes."""
@@ -75,7 +79,9 @@ class TrainingPlan:
         seconds = self.documents / TEXTS_A_SECOND + trained_on / CANDIDATE_SETS_A_SECOND
         seconds += 2 * trained_on * self.rerank.rounds / GROWTH_A_SECOND
         if self.label_ae is not None and self.label_ae.recipe == "joint":
-            seconds += max(self.folds - 1, 0) * self.label_ae_seconds()
+            # The first fold uses the collection's own, unless that has seen its documents.
+            again = self.folds - 1 if self.unseen else self.folds
+            seconds += max(again, 0) * self._epochs_seconds()
         if self.rerank.linear:
             # Once without the documents of each fold, once with all.
             seconds += (self.folds + 1) * self.headings / CLASSIFIERS_A_SECOND

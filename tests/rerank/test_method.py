@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from labelkin import Document, Indexer
+from labelkin import Document, Indexer, TrainingSettings
 from labelkin.demo import demo_documents
 from labelkin.evaluate import evaluate, parse_measure
 from labelkin.exceptions import ModelMismatchError
@@ -137,6 +137,20 @@ def test_a_request_keeps_the_model_that_it_began_with(own, fresh):
         "named in the text",
         "any candidate",
     }
+
+
+def test_the_latent_signal_alone_needs_the_autoencoder_too(tmp_path):
+    pytest.importorskip("torch", reason="needs the extra `train`")
+    tiny = TrainingSettings(preset="8", epochs=1, device="cpu")
+    settings = replace(QUICK, documents=20, rounds=2, groups=("votes", "latent"))
+    with made(tmp_path / "c", demo_documents(160, 0)) as indexer:
+        indexer.train(label_ae=tiny, rerank=settings)
+        models = indexer.runtime.models
+        assert models.get(RerankModel).info.groups == ("votes", "latent")
+        before = Rerank().models_checksum(models)
+        report = indexer.train(label_ae=replace(tiny, seed=1), rerank=False)
+        assert report.outdated_reranker
+        assert Rerank().models_checksum(models) != before
 
 
 def test_excluded_headings_are_left_out_and_change_no_other_score(indexer, fresh):

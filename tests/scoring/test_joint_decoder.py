@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from labelkin import Concept, Document, Indexer, Vocabulary
-from labelkin.autoencoder.ballots import NEIGHBOURS, NamedLabels, cast_ballots
+from labelkin.autoencoder.ballots import NEIGHBOURS, Ballots, NamedLabels, cast_ballots
 from labelkin.autoencoder.joint import JointAutoencoder
 from labelkin.autoencoder.model import LabelModel
 from labelkin.autoencoder.training_settings import TrainingSettings
@@ -147,9 +147,10 @@ def test_scores_are_those_of_the_network(indexer, texts):
         assert low.max() < max(-5.2, float(logits[columns].min()) + 1e-5)
 
 
-def test_batches_do_not_matter(indexer, texts, monkeypatch):
+@pytest.mark.parametrize(("limit", "value"), [("CHUNK", 2), ("_LOGITS", 1000)])
+def test_batches_do_not_matter(indexer, texts, monkeypatch, limit, value):
     whole = LabelAe().rank(indexer.queries(texts, NEIGHBOURS), SETTINGS)
-    monkeypatch.setattr("labelkin.scoring.joint_decoder.CHUNK", 2)
+    monkeypatch.setattr(f"labelkin.scoring.joint_decoder.{limit}", value)
     parts = LabelAe().rank(indexer.queries(texts, NEIGHBOURS), SETTINGS)
     width = len(indexer.vocabulary)
     # A score at the floor may be there or not.
@@ -214,6 +215,23 @@ def test_signals_are_what_the_score_loses_without_them(indexer, texts):
             assert weights == sorted(weights, reverse=True)
             seen |= set(signals)
     assert seen == {CARRIED, WORDS, NAMED}
+
+
+def test_names_add_nothing_to_headings_that_are_not_named(indexer, texts, monkeypatch):
+    """Not even the rounding of a batch that has fewer pairs."""
+    corrections = JointAutoencoder.corrections
+
+    def rounded(self: JointAutoencoder, ballots: Ballots, votes: np.ndarray) -> np.ndarray:
+        return corrections(self, ballots, votes) + np.float32(1e-6 * len(ballots.labels) / 100)
+
+    monkeypatch.setattr(JointAutoencoder, "corrections", rounded)
+    low = replace(SETTINGS, label_ae=replace(SETTINGS.label_ae, threshold=0.02))
+    suggestions = [
+        one for many in explained(indexer.queries(texts, NEIGHBOURS), low) for one in many
+    ]
+    by_name = {bool(one.named) for one in suggestions if NAMED in {s.name for s in one.signals}}
+    assert by_name == {True}
+    assert not all(one.named for one in suggestions)
 
 
 def test_a_heading_that_nobody_carries_is_inferred(indexer, texts):

@@ -5,8 +5,8 @@ With z the logits,
     BCE = Σ over all labels of softplus(z) − Σ over the document's labels of z
 
 computed from the last hidden layer, a chunk of labels at a time. The asymmetric
-loss of Ridnik et al. (2021) weighs what is easily told apart less: nearly all
-labels are wrong for a document, and most of them by far.
+loss of Ridnik et al. (2021) gives easy negatives less weight: nearly all labels are
+wrong for a document, and most of them score low anyway.
 """
 
 from __future__ import annotations

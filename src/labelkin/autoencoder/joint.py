@@ -24,8 +24,8 @@ Integers = npt.NDArray[np.int64]
 class JointAutoencoder:
     """The layers of a joint model.
 
-    Labels from `len(model.info.labels)` on are those that the model does not
-    know: votes and names speak for them, the latent space says nothing.
+    Labels from `len(model.info.labels)` on are new to the model: they are scored by
+    votes and names alone.
     """
 
     def __init__(self, model: LabelModel) -> None:
@@ -62,7 +62,7 @@ class JointAutoencoder:
         return np.bincount(ballots.pairs, given, len(ballots.labels)).astype(np.float32)
 
     def latents(self, ballots: Ballots, votes: Floats, texts: csr_matrix[Any]) -> Floats:
-        """What neighbours and text say, added up: a latent vector per document."""
+        """The latent vectors of documents: those of votes and terms added up."""
         from scipy.sparse import csr_matrix
 
         known = ballots.labels < self._labels
@@ -74,7 +74,7 @@ class JointAutoencoder:
         return self.model.encode(matrix) + self.model.encode_terms(texts)
 
     def corrections(self, ballots: Ballots, votes: Floats) -> Floats:
-        """What votes and names add to the logit of each pair."""
+        """The corrections by votes and names, added to the logit of each pair."""
         tensor = self.model.tensor
         known = ballots.labels < self._labels
         frequencies = np.full(len(known), rare_frequency(self.model), dtype=np.float32)
@@ -97,29 +97,38 @@ class JointAutoencoder:
         self, ballots: Ballots, texts: csr_matrix[Any], columns: Integers | None = None
     ) -> Floats:
         """The logits of all labels that the model knows, or of some columns."""
-        return self.decode_apart(ballots, texts, columns)[1]
+        votes = self.votes(ballots)
+        logits = self.model.decode(self.latents(ballots, votes, texts), columns)
+        self._correct(logits, ballots, votes, columns)
+        return logits
 
     def decode_apart(
         self, ballots: Ballots, texts: csr_matrix[Any], columns: Integers | None = None
     ) -> tuple[Floats, Floats]:
-        """The same before and after what votes and names add."""
+        """The same logits without and with the corrections."""
         votes = self.votes(ballots)
-        before = self.model.decode(self.latents(ballots, votes, texts), columns)
-        if before.shape[1] == 0:
-            return before, before
+        uncorrected = self.model.decode(self.latents(ballots, votes, texts), columns)
+        logits = uncorrected.copy()
+        self._correct(logits, ballots, votes, columns)
+        return uncorrected, logits
+
+    def _correct(
+        self, logits: Floats, ballots: Ballots, votes: Floats, columns: Integers | None
+    ) -> None:
+        """Add the corrections to the logits of all labels, or of some columns, in place."""
+        if logits.shape[1] == 0:
+            return
         places, inside = ballots.labels, ballots.labels < self._labels
         if columns is not None:
             order = np.argsort(columns)
             at = order[np.minimum(np.searchsorted(columns, places, sorter=order), len(order) - 1)]
             inside = columns[at] == places
             places = at
-        logits = before.copy()
-        added = self.corrections(ballots, votes)
-        logits[ballots.documents[inside], places[inside]] += added[inside]
-        return before, logits
+        corrections = self.corrections(ballots, votes)
+        logits[ballots.documents[inside], places[inside]] += corrections[inside]
 
     def decode_new(self, ballots: Ballots) -> tuple[Integers, Integers, Floats]:
-        """The pairs of document and label that the model does not know, and their logits."""
+        """The pairs whose label is new to the model, as documents and labels, with their logits."""
         new = ballots.labels >= self._labels
         logits = self.corrections(ballots, self.votes(ballots))[new] + self.model.tensor("rare")
         return ballots.documents[new], ballots.labels[new], logits

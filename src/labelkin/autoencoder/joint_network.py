@@ -90,7 +90,7 @@ class JointNetwork(nn.Module):
         return empty.index_add(0, self._tensor(ballots.pairs), given)
 
     def hidden(self, ballots: Ballots, votes: Tensor, texts: csr_matrix[Any]) -> Tensor:
-        """The hidden layer: what neighbours and text say, added up."""
+        """The hidden layer: the vectors of votes and terms added up."""
         dropout, training = self.architecture, self.training
         by_votes = self.inputs(
             self._tensor(ballots.labels),
@@ -109,7 +109,7 @@ class JointNetwork(nn.Module):
         return functional.dropout(joint, dropout.dropout, training)
 
     def corrections(self, ballots: Ballots, votes: Tensor) -> Tensor:
-        """What votes and names add to the logit of each pair."""
+        """The corrections by votes and names, added to the logit of each pair."""
         labels, documents = self._tensor(ballots.labels), self._tensor(ballots.documents)
         features = torch.column_stack(
             (
@@ -175,7 +175,7 @@ class JointNetwork(nn.Module):
     def _kept(self, documents: int, rate: float) -> Tensor:
         """1 for the documents whose neighbours, or text, are not left out; 0 for the others.
 
-        What is left is not scaled up, so that either is understood alone.
+        What is left is not scaled up: in prediction, too, one of the two may be missing.
         """
         return (torch.rand(documents, 1, device=self.shift.device) >= rate).float()
 

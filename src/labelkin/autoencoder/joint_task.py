@@ -129,9 +129,9 @@ class JointTask(Task):
         chunk = max(1, min(_CHUNK, _LOGITS // self.data.labels))
         for start in range(0, len(validation), chunk):
             batch = self.prepare(validation[start : start + chunk])
-            before, pairs, corrections = self.network.decode_apart(batch.ballots, batch.texts)
-            rare.append(before[pairs][is_rare[pairs[1]]])
-            logits = before.index_put(pairs, corrections, accumulate=True)
+            uncorrected, pairs, corrections = self.network.decode_apart(batch.ballots, batch.texts)
+            rare.append(uncorrected[pairs][is_rare[pairs[1]]])
+            logits = uncorrected.index_put(pairs, corrections, accumulate=True)
             where = (batch.targets.documents, batch.targets.labels)
             own = logits[where]
             loss += float(functional.softplus(logits).sum() - own.sum())

@@ -2,7 +2,7 @@
 
     label-ae/
       model.json                architecture, labels, settings and training
-      weights-….safetensors     its weights, in float32; the two large tables in float16
+      weights-….safetensors     its weights, in float32; the large tables in float16
       README.md                 the model card
       training.csv, .png        the training curves
 
@@ -202,7 +202,7 @@ class LabelModel:
 
     @property
     def is_joint(self) -> bool:
-        """Whether it decodes neighbours, votes and text together."""
+        """Whether it decodes neighbours and text together."""
         return self.info.architecture.recipe == "joint"
 
     def tensor(self, name: str) -> npt.NDArray[Any]:
@@ -220,7 +220,10 @@ class LabelModel:
         return tensor
 
     def encode(self, label_sets: csr_matrix[Any]) -> Floats:
-        """The latent vectors of label sets, given as a 0/1 matrix over the model's labels."""
+        """The latent vectors of label sets, given as a 0/1 matrix over the model's labels.
+
+        For joint models the matrix may hold votes: a label counts by its weight.
+        """
         if self.is_joint:
             return self._sums("inputs", label_sets)
         (scale, bias), *others = self._encoder()

@@ -121,7 +121,7 @@ class TrainingData:
         return self.columns.sets(self.label_sets, rows)
 
     def fingerprint(self) -> str:
-        """A checksum of rows and labels; training resumes only with the same."""
+        """A checksum of rows, labels, neighbours and texts; training resumes only with the same."""
         checksum = hashlib.blake2b(digest_size=16)
         for array in (self.rows, self.held_out, self.columns.columns, self.frequencies):
             checksum.update(np.ascontiguousarray(array).tobytes())

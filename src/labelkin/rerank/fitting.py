@@ -135,6 +135,8 @@ def _unseen_by(autoencoder: LabelModel, seed: int, *, can_train: bool) -> HeldOu
         reason = f"its held-out documents were chosen with seed {rule.seed}, not {seed}"
     elif recorded is not None:
         reason = "an earlier version trained it and did not record which documents it held out"
+    elif autoencoder.info.origin:
+        reason = "the model that it started from may have seen the documents"
     logger.warning(
         "%s: the reranker is trained without the label autoencoder, because %s; "
         "`labelkin train` trains both",

@@ -53,7 +53,7 @@ class Rerank(Method):
     def models_checksum(self, models: Models) -> str:
         """The label autoencoder counts too, if its scores are a signal."""
         checksum = super().models_checksum(models)
-        if "autoencoder" in reranker_info(models.folder / RERANK_NAME).groups:
+        if reranker_info(models.folder / RERANK_NAME).uses_autoencoder:
             checksum += f" {models.checksum(LabelModel)}"
         return checksum
 
@@ -200,7 +200,7 @@ def _model(queries: Queries) -> RerankModel:
     """The reranker, if it was trained on this collection."""
     model = queries.model(RerankModel)
     queries.views.get(("reranker", model.checksum), lambda views: _checked(views, model))
-    if "autoencoder" in model.info.groups:
+    if model.info.uses_autoencoder:
         queries.model(LabelModel)
     return model
 

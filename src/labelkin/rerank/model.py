@@ -46,6 +46,7 @@ from labelkin.rerank.headings import Headings
 from labelkin.rerank.matrices import from_arrays, to_arrays
 from labelkin.rerank.ranker import Ranker, saved_names
 from labelkin.rerank.signals import SIGNALS, feature_names
+from labelkin.rerank.signals.autoencoder import AUTOENCODER_SIGNALS
 from labelkin.rerank.statistics import LabelStatistics
 from labelkin.store.models import DESCRIPTION
 
@@ -87,6 +88,11 @@ class RerankInfo:
     def encoder_name(self) -> str:
         """The encoder whose vectors are a signal; empty if there is none."""
         return representation_names(self.encoder)
+
+    @property
+    def uses_autoencoder(self) -> bool:
+        """Whether scores of the label autoencoder are a signal."""
+        return not AUTOENCODER_SIGNALS.isdisjoint(self.groups)
 
     def training_command(self, collection: Path) -> str:
         """The command that trains the reranker again, with the encoder that it has."""

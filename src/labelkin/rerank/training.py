@@ -40,7 +40,7 @@ from labelkin.rerank.pairs import Floats, Integers
 from labelkin.rerank.ranker import Ranker, fit_ranker
 from labelkin.rerank.settings import RerankTrainingSettings
 from labelkin.rerank.signals import SIGNALS, feature_names, ordered
-from labelkin.rerank.signals.autoencoder import AutoencoderSignal, LatentSignal
+from labelkin.rerank.signals.autoencoder import AUTOENCODER_SIGNALS
 from labelkin.rerank.statistics import count_statistics
 from labelkin.rerank.training_data import TrainingContext, TrainingData
 from labelkin.scoring.queries import Queries
@@ -184,7 +184,7 @@ class RerankTrainer:
     @contextmanager
     def _autoencoder_for(self, number: int, fold: Fold) -> Iterator[LabelModel | None]:
         """A label autoencoder that has not seen the documents of a fold; None if there is none."""
-        uses_one = not {AutoencoderSignal.name, LatentSignal.name}.isdisjoint(self.groups)
+        uses_one = not AUTOENCODER_SIGNALS.isdisjoint(self.groups)
         has_seen = number > 0 or self._has_seen_first
         if not has_seen or not uses_one or self._autoencoders is None:
             yield None if has_seen else self._autoencoder
@@ -208,7 +208,7 @@ class RerankTrainer:
         if not is_first:
             unknown = {one.name for one in ordered(self.groups) if one.trained_before}
             if autoencoder is not None:
-                unknown -= {AutoencoderSignal.name, LatentSignal.name}
+                unknown -= AUTOENCODER_SIGNALS
         parts = []
         for start in range(0, len(texts), _BATCH):
             places = np.arange(start, min(start + _BATCH, len(texts)))

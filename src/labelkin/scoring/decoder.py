@@ -84,7 +84,7 @@ class Decoder(ABC):
     ) -> tuple[Floats, Floats]:
         """The scores of some pairs of document and column, and those of the latent space alone.
 
-        0 for columns that the model does not know.
+        0 for columns that the decoder does not score.
         """
 
     @abstractmethod

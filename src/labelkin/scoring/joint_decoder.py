@@ -44,6 +44,10 @@ if TYPE_CHECKING:
 
 # How many labels of a document are ranked.
 _MOST = 200
+# At most this many logits are in memory, whatever the number of labels.
+_LOGITS = 20_000_000
+# Logits of other batches differ by less, by rounding alone.
+_ROUNDING = 1e-5
 
 
 class JointDecoder(Decoder):
@@ -73,14 +77,15 @@ class JointDecoder(Decoder):
         scorer: ScorerSettings,  # noqa: ARG002
         policy: LabelPolicy | None,
     ) -> Ranking:
-        """The best labels, best first: few of thousands are of interest to anyone."""
+        """The 200 best labels that the model knows and all new ones, above a floor, best first."""
         is_allowed = self.targets(policy)[: self._known] >= 0
         parts = []
-        for start in range(0, len(queries), CHUNK):
-            inputs = _Inputs.of(self, queries, slice(start, start + CHUNK))
+        chunk = _chunk(self._known)
+        for start in range(0, len(queries), chunk):
+            inputs = _Inputs.of(self, queries, slice(start, start + chunk))
             ballots = inputs.ballots(self)
             logits = self._autoencoder.decode(ballots, inputs.texts)
-            logits[~inputs.say_something()] = -np.inf
+            logits[~inputs.has_any()] = -np.inf
             logits[:, ~is_allowed] = -np.inf
             documents, labels = _best_places(logits)
             owners, new, values = self._autoencoder.decode_new(ballots)
@@ -101,20 +106,25 @@ class JointDecoder(Decoder):
         documents: Integers,
         columns: Integers,
     ) -> tuple[Floats, Floats]:
-        """The scores of some pairs of document and column, and those of the latent space alone."""
+        """The scores of some pairs of document and column, and those of the latent space alone.
+
+        A column that is new to the model has a score by votes and names, none by the latent
+        space.
+        """
         targets = self.targets(policy)
         labels = np.flatnonzero(np.isin(targets, columns))
-        found = np.zeros((2, len(columns)), dtype=np.float32)
-        for start in range(0, len(queries), CHUNK):
-            inputs = _Inputs.of(self, queries, slice(start, start + CHUNK))
+        scores = np.zeros((2, len(columns)), dtype=np.float32)
+        chunk = _chunk(len(labels))
+        for start in range(0, len(queries), chunk):
+            inputs = _Inputs.of(self, queries, slice(start, start + chunk))
             ballots = inputs.ballots(self)
-            here = (documents >= start) & (documents < start + CHUNK)
+            here = (documents >= start) & (documents < start + chunk)
             mine = (documents[here] - start, columns[here])
-            before, after = self._both_logits(ballots, inputs.texts, labels)
-            for number, logits in enumerate((after, before)):
-                logits[~inputs.say_something()] = -np.inf
-                found[number, here] = pair_scores(targets, labels, logits, *mine)
-        return found[0], found[1]
+            uncorrected, corrected = self._both_logits(ballots, inputs.texts, labels)
+            for number, logits in enumerate((corrected, uncorrected)):
+                logits[~inputs.has_any()] = -np.inf
+                scores[number, here] = pair_scores(targets, labels, logits, *mine)
+        return scores[0], scores[1]
 
     def explain(
         self,
@@ -156,11 +166,11 @@ class JointDecoder(Decoder):
     def _both_logits(
         self, ballots: Ballots, texts: csr_matrix[Any], labels: Integers
     ) -> tuple[Floats, Floats]:
-        """The same before and after what votes and names add; new ones have nothing before."""
+        """The same without and with the corrections; new ones have no logit without."""
         shape = (len(ballots), len(labels))
-        before, logits = (np.full(shape, -np.inf, dtype=np.float32) for _ in range(2))
+        uncorrected, logits = (np.full(shape, -np.inf, dtype=np.float32) for _ in range(2))
         is_known = labels < self._known
-        before[:, is_known], logits[:, is_known] = self._autoencoder.decode_apart(
+        uncorrected[:, is_known], logits[:, is_known] = self._autoencoder.decode_apart(
             ballots, texts, labels[is_known]
         )
         if not is_known.all():
@@ -169,7 +179,7 @@ class JointDecoder(Decoder):
             documents, new, values = self._autoencoder.decode_new(ballots)
             wanted = places[new] >= 0
             logits[documents[wanted], places[new[wanted]]] = values[wanted]
-        return before, logits
+        return uncorrected, logits
 
     def _contributions(
         self, inputs: _Inputs, labels: Integers, evidence: NeighbourEvidence
@@ -192,8 +202,8 @@ class JointDecoder(Decoder):
     def _signals(self, inputs: _Inputs, labels: Integers) -> list[tuple[SignalWeight, ...]]:
         """What the logit of each label loses without neighbours, words and names; largest first."""
         lines = np.zeros(1, dtype=np.int64)
-        nothing = inputs.texts[lines] * 0
-        nobody = inputs.near.nearest(0)
+        no_words = inputs.texts[lines] * 0
+        no_neighbours = inputs.near.nearest(0)
         unnamed = NamedLabels(
             np.zeros(2, dtype=np.int64), inputs.named.columns[:0], inputs.named.features[:0]
         )
@@ -201,8 +211,8 @@ class JointDecoder(Decoder):
             _finite(self._logits(_ballots(self, near, names), texts, labels))[0]
             for near, names, texts in (
                 (inputs.near, inputs.named, inputs.texts),
-                (nobody, inputs.named, inputs.texts),
-                (inputs.near, inputs.named, nothing),
+                (no_neighbours, inputs.named, inputs.texts),
+                (inputs.near, inputs.named, no_words),
                 (inputs.near, unnamed, inputs.texts),
             )
         )
@@ -210,7 +220,9 @@ class JointDecoder(Decoder):
         signals = []
         for number in range(len(labels)):
             weights = zip((CARRIED, WORDS, NAMED), losses[:, number].tolist(), strict=True)
-            mine = [SignalWeight(name, weight) for name, weight in weights if weight]
+            mine = [
+                SignalWeight(name, weight) for name, weight in weights if abs(weight) > _ROUNDING
+            ]
             signals.append(tuple(sorted(mine, key=lambda one: -one.weight)))
         return signals
 
@@ -228,7 +240,7 @@ class JointDecoder(Decoder):
         parts = diags(votes[voted], format="csr")
         parts = type(parts)((parts.data, headings, parts.indptr), shape=shape)
         reduced = whole - self.model.encode(parts)
-        # New labels, of which the latent space says nothing, follow from none.
+        # New labels are not in the latent space: they are inferred from none.
         is_known = labels < self._known
         logits = self.model.decode(np.vstack((whole, reduced)), np.where(is_known, labels, 0))
         drops = np.where(is_known, logits[0] - logits[1:], 0)
@@ -244,7 +256,7 @@ class JointDecoder(Decoder):
 
 
 class _Inputs:
-    """What is decoded for some documents of a batch: neighbours, weighted terms, names."""
+    """The input of the network for some documents of a batch: neighbours, weighted terms, names."""
 
     def __init__(self, near: Neighbours, texts: csr_matrix[Any], named: NamedLabels) -> None:
         self.near = near
@@ -266,10 +278,15 @@ class _Inputs:
     def ballots(self, decoder: JointDecoder) -> Ballots:
         return _ballots(decoder, self.near, self.named)
 
-    def say_something(self) -> npt.NDArray[np.bool_]:
+    def has_any(self) -> npt.NDArray[np.bool_]:
         """Which documents have a neighbour, a known word or a name: others get no headings."""
         is_there: npt.NDArray[np.bool_] = (self.near.rows != NO_NEIGHBOUR).any(1)
         return is_there | (np.diff(self.texts.indptr) > 0) | (np.diff(self.named.starts) > 0)
+
+
+def _chunk(labels: int) -> int:
+    """How many documents are decoded at a time."""
+    return max(1, min(CHUNK, _LOGITS // max(labels, 1)))
 
 
 def _best_places(logits: Floats) -> tuple[Integers, Integers]:
@@ -302,5 +319,5 @@ def _left_out(near: Neighbours, place: int) -> Neighbours:
 
 
 def _finite(logits: Floats) -> Floats:
-    """Logits of labels without votes and names, which new ones need, as very low ones."""
+    """Logits with a very low one in place of none: new labels without votes and names."""
     return np.maximum(logits, np.float32(-30))

@@ -85,9 +85,13 @@ class LabelAe(Method):
     def sweep(
         self, settings: Settings, ks: Sequence[int], thresholds: Sequence[float]
     ) -> Iterator[list[Settings]]:
-        """All k, weightings by distance and distances; counts alone and thresholds alone."""
+        """All k, weightings by distance and distances; counts alone and thresholds alone.
+
+        The present weighting is tried even if it is not by distance.
+        """
         tried = dict.fromkeys((*ks, settings.label_ae.k))
-        for k, weighting, distance in product(tried, WEIGHTINGS[1:], DISTANCES):
+        weightings = dict.fromkeys((*WEIGHTINGS[1:], settings.label_ae.weighting))
+        for k, weighting, distance in product(tried, weightings, DISTANCES):
             scorer = replace(settings.label_ae, k=k, weighting=weighting, distance=distance)
             yield [replace(settings, label_ae=one) for one in cuts_to_try(scorer, thresholds)]
 

@@ -164,11 +164,11 @@ class MixRanked(_Mixed):
         return cut(ranking, counts, mix.threshold or None, settings.limit or None)
 
     def threshold(self, settings: Settings) -> float:
-        """The joint ranking's."""
+        """The lowest score of both together."""
         return settings.mix.threshold
 
     def with_threshold(self, settings: Settings, threshold: float) -> Settings:
-        """The settings with another threshold of the joint ranking."""
+        """The settings with another threshold of the score of both together."""
         return replace(settings, mix=replace(settings.mix, threshold=threshold))
 
     def uncut(self, settings: Settings) -> Settings:

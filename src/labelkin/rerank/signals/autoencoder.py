@@ -33,7 +33,7 @@ class AutoencoderSignal(Signal):
         pairs: Pairs,
         features: Features,  # noqa: ARG002
     ) -> Mapping[str, Values]:
-        """0 for headings that the decoder does not know."""
+        """0 for headings that the decoder does not score."""
         return self._with_ranks(_scores(evidence, pairs)[0], pairs)
 
     def _with_ranks(self, scores: Floats, pairs: Pairs) -> Mapping[str, Values]:
@@ -42,9 +42,9 @@ class AutoencoderSignal(Signal):
 
 
 class LatentSignal(AutoencoderSignal):
-    """What the latent space of the joint autoencoder says, without votes and names.
+    """Score and rank of a heading by the latent space of the joint autoencoder alone.
 
-    The trees have votes and names of their own, and weigh them better.
+    The corrections by votes and names are left out: both are signals of their own.
     """
 
     name = "latent"
@@ -60,8 +60,12 @@ class LatentSignal(AutoencoderSignal):
         pairs: Pairs,
         features: Features,  # noqa: ARG002
     ) -> Mapping[str, Values]:
-        """0 for headings that the decoder does not know."""
+        """0 for headings that are new to the autoencoder."""
         return self._with_ranks(_scores(evidence, pairs)[1], pairs)
+
+
+#: The signals that need a label autoencoder.
+AUTOENCODER_SIGNALS = frozenset({AutoencoderSignal.name, LatentSignal.name})
 
 
 def _scores(evidence: Evidence, pairs: Pairs) -> tuple[Floats, Floats]:
