@@ -618,9 +618,10 @@ class Indexer(Closing):
         representation: str | None = None,
         observer: TrainingObserver | None = None,
     ) -> AutoencoderReport | None:
-        """Train the label autoencoder further on documents added since; None if there are none.
+        """Train the label autoencoder further on documents added since its training.
 
-        Headings that are new get a place in it. The reranker stays as it is.
+        Headings that are new, or whose documents are mostly new, are trained; None if
+        there are none. The reranker stays as it is.
         """
         from labelkin.label_ae_training import update_label_ae
 

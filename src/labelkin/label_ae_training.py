@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 _AVERAGED = 30
 # An update: epochs, the share of the learning rate, the fewest old documents seen again, and
 # the share of a heading's documents that are new from which on it is trained.
-_UPDATE_EPOCHS = 4
+_UPDATE_EPOCHS = 8
 _UPDATE_RATE = 1.0
 _LEAST_AGAIN = 2000
 _RENEWED = 0.5
@@ -82,7 +82,8 @@ def train_label_ae(
     if origin is not None:
         origin.check(data, vocabulary)
         if settings.epochs == 0:
-            return adopt_model(data, vocabulary, settings, folder, origin)
+            is_own = _is_own(snapshot, origin.model)
+            return adopt_model(data, vocabulary, settings, folder, origin, is_own=is_own)
     if held_out is not None and origin is None:
         data = replace(data, left_out=held_out.rule.to_json())
     check_training(data, settings, folder, resume=resume)
@@ -125,9 +126,13 @@ def _training_data(
         min_frequency=settings.min_frequency,
         seed=settings.seed,
         kept=kept,
-        # Other keys than those of the reranker's held-out documents.
-        keys=row_keys(snapshot, -1 - settings.seed, label_sets.rows),
+        keys=_validation_keys(snapshot, settings.seed),
     )
+
+
+def _validation_keys(snapshot: Snapshot, seed: int) -> npt.NDArray[np.uint64]:
+    """The keys that documents are held out by; other ones than those of the reranker."""
+    return row_keys(snapshot, -1 - seed, snapshot.label_sets().rows)
 
 
 def update_label_ae(
@@ -140,9 +145,10 @@ def update_label_ae(
 ) -> AutoencoderReport | None:
     """Train the collection's joint autoencoder further, on what was added since its training.
 
-    New headings get rows of their own. It is trained on the new documents and on as
-    many old ones, so that it keeps what it knows; those that it was trained without
-    stay unseen. None if there is nothing new.
+    New headings get rows of their own. Only the rows of headings whose documents are
+    mostly new are trained, on the new documents and on as many old ones; all other
+    weights stay, so that the network keeps what it knows. Documents that it was
+    trained without stay unseen. None if there is no such heading.
     """
     from labelkin.autoencoder.fitting import check_torch, fit_label_model
     from labelkin.autoencoder.model import LabelModel
@@ -150,22 +156,26 @@ def update_label_ae(
 
     check_writable(runtime)
     check_torch()
+    if epochs is not None and epochs < 1:
+        raise TrainingError("an update needs at least 1 epoch")
     model = runtime.models.get(LabelModel)
     snapshot = views.snapshot
     new = _rows_since(snapshot, model)
-    if not len(new):
-        return None
     origin = find_origin(model.folder, snapshot.columns_by_id())
     usual = origin.shaped(_settings_of(model))
     settings = replace(
         usual,
-        epochs=epochs or _UPDATE_EPOCHS,
+        epochs=_UPDATE_EPOCHS if epochs is None else epochs,
         learning_rate=usual.learning_rate * _UPDATE_RATE,
         minutes=0.0,
     )
     rule = HeldOutRule.from_json(model.info.data.get("left_out"))
     unseen = None if rule is None else _rows_of(snapshot, rule)
     data = _training_data(snapshot, settings, unseen, kept=origin.known)
+    new = np.intersect1d(data.all_rows, new)
+    renewed = _renewed(data, new)
+    if not renewed.any():
+        return None
     random = np.random.default_rng((settings.seed, len(new)))
     old = np.setdiff1d(data.rows, new)
     again = random.choice(old, min(len(old), max(len(new), _LEAST_AGAIN)), replace=False)
@@ -173,7 +183,7 @@ def update_label_ae(
         data,
         rows=np.union1d(np.intersect1d(data.rows, new), again),
         voters=data.all_rows,
-        renewed=_renewed(data, new),
+        renewed=renewed,
         left_out=None if rule is None else rule.to_json(),
         state=_state(snapshot),
     )
@@ -200,30 +210,32 @@ def update_label_ae(
 
 
 def _renewed(data: TrainingData, new: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """The labels many of whose documents are new, such as those that are new themselves."""
-    labels, _ = data.batch(np.intersect1d(data.all_rows, new))
-    renewed: npt.NDArray[np.bool_] = (
-        np.bincount(labels, minlength=data.labels) >= _RENEWED * data.frequencies
-    ) & (data.frequencies > 0)
-    return renewed
+    """The labels most of whose documents are new, such as those that are new themselves."""
+    counts = np.bincount(data.batch(new)[0], minlength=data.labels)
+    return (counts > 0) & (counts >= _RENEWED * data.frequencies)
 
 
 def _rows_since(snapshot: Snapshot, model: LabelModel) -> npt.NDArray[np.int64]:
     """The documents that were added since a model was trained."""
-    state = model.info.data.get("state")
     if not model.is_joint:
         raise TrainingError(
             f"{model.folder}: only a joint label autoencoder can be trained further; "
             "run `labelkin train` without --update"
         )
-    if not state or not snapshot.knows(state["generation"], state["token"]):
+    if not _is_own(snapshot, model):
         raise TrainingError(
             f"{model.folder}: trained on another collection, so what is new here is not known; "
             "run `labelkin train` without --update"
         )
-    first = snapshot.entry(state["generation"]).next_row
+    first = snapshot.entry(model.info.data["state"]["generation"]).next_row
     rows = np.arange(first, snapshot.generation().next_row)
     return np.setdiff1d(rows, snapshot.tombstones())
+
+
+def _is_own(snapshot: Snapshot, model: LabelModel) -> bool:
+    """Whether a model was trained on an earlier state of the collection, or of a copy of it."""
+    state = model.info.data.get("state")
+    return state is not None and snapshot.knows(state["generation"], state["token"])
 
 
 def _rows_of(snapshot: Snapshot, rule: HeldOutRule) -> npt.NDArray[np.int64]:
@@ -359,7 +371,9 @@ class TrainingSources:
 
         rows = self._labelled() if self._rows is None else self._rows
         if len(rows) > most:
-            rows = np.sort(np.random.default_rng((seed, most)).choice(rows, most, replace=False))
+            # By the same keys as documents are held out for validation: these are among them.
+            keys = _validation_keys(self._snapshot, seed)[rows]
+            rows = np.sort(rows[np.argsort(keys, kind="stable")[:most]])
         return self._memo.get(
             ("nearest", most, seed, k),
             lambda: find_nearest(

@@ -83,12 +83,17 @@ def adopt_model(
     settings: TrainingSettings,
     folder: Path,
     origin: Origin,
+    *,
+    is_own: bool,
 ) -> AutoencoderReport:
-    """Make `origin` the model in `folder` as it is, with labels matched; needs no torch."""
+    """Make `origin` the model in `folder` as it is, with labels matched; needs no torch.
+
+    Unless `is_own`, it is of another collection and may have seen any text of this one.
+    """
     with training_lock(folder):
         info = replace(
             _info(data, vocabulary, settings, origin.model.info.architecture, origin),
-            data=origin.model.info.data,
+            data=dict(origin.model.info.data) | ({} if is_own else {"left_out": None}),
             training={"epochs": 0, "seconds": 0.0},
             versions=software_versions("numpy"),
         )

@@ -16,7 +16,7 @@ from torch.nn import functional
 from labelkin.autoencoder.architecture import JointArchitecture, latent_size
 from labelkin.autoencoder.ballots import cast_ballots, log_frequencies
 from labelkin.autoencoder.joint_network import JointBatch, JointNetwork
-from labelkin.autoencoder.network import label_batch
+from labelkin.autoencoder.network import OutputSample, label_batch
 from labelkin.autoencoder.origin import Origin
 from labelkin.autoencoder.task import Task
 from labelkin.autoencoder.training_data import TrainingData
@@ -77,19 +77,23 @@ class JointTask(Task):
             weights = origin.joint_tensors(data, fresh)
             network.load_state_dict({name: torch.as_tensor(w) for name, w in weights.items()})
         self.network = network.to(device)
+        self._renewed: OutputSample | None = None
         if data.renewed is not None:
-            self._train_only(torch.from_numpy(data.renewed).to(device))
+            self._train_only(torch.from_numpy(np.flatnonzero(data.renewed)).to(device))
 
     def _train_only(self, labels: Tensor) -> None:
-        """Train the rows of some labels; all other weights stay as they are."""
+        """Train the rows of some labels, and compute no other outputs; other weights stay."""
+        self._renewed = OutputSample(labels, torch.ones(len(labels), device=labels.device))
         network = self.network
-        tables = (network.inputs.weight, network.outputs.weight, network.outputs.bias)
         network.requires_grad_(False)
-        for table in tables:
-            chosen = labels if table.ndim == 1 else labels[:, None]
+        for table in (network.inputs.weight, network.outputs.weight, network.outputs.bias):
             table.requires_grad_(True)
-            # Adam leaves a row whose gradients are all 0 where it is.
-            table.register_hook(lambda gradient, chosen=chosen: gradient * chosen)
+        chosen = torch.zeros(self.data.labels, 1, device=labels.device)
+        chosen[labels] = 1
+        # Adam leaves a row whose gradients are all 0 where it is.
+        network.inputs.weight.register_hook(  # type: ignore[no-untyped-call]
+            lambda gradient: gradient * chosen
+        )
 
     @property
     def rows(self) -> Integers:
@@ -98,8 +102,9 @@ class JointTask(Task):
 
     @property
     def lazy_tables(self) -> list[Tensor]:
-        """With sampled outputs the output table."""
-        return [] if self._sampling is None else [self.network.outputs.weight]
+        """With some of the outputs the output table."""
+        computes_all = self._sampling is None and self._renewed is None
+        return [] if computes_all else [self.network.outputs.weight]
 
     @property
     def fast_tables(self) -> list[Tensor]:
@@ -117,6 +122,10 @@ class JointTask(Task):
         loss: Tensor = self.network(batch, self.sample(own, random))
         return loss
 
+    def sample(self, own: Integers, random: np.random.Generator) -> OutputSample | None:
+        """In an update, always the labels that it trains."""
+        return super().sample(own, random) if self._renewed is None else self._renewed
+
     def validate(self) -> dict[str, float]:
         """Loss, and MiP, MiR, MiF at the threshold with the largest MiF."""
         loss, true, scores, is_right, rare = 0.0, 0, [], [], []
@@ -128,7 +137,7 @@ class JointTask(Task):
             validation = self._rows[:_MOST_VALIDATION]
         chunk = max(1, min(_CHUNK, _LOGITS // self.data.labels))
         for start in range(0, len(validation), chunk):
-            batch = self.prepare(validation[start : start + chunk])
+            batch = self._batch(validation[start : start + chunk])
             uncorrected, pairs, corrections = self.network.decode_apart(batch.ballots, batch.texts)
             rare.append(uncorrected[pairs][is_rare[pairs[1]]])
             logits = uncorrected.index_put(pairs, corrections, accumulate=True)
@@ -154,7 +163,10 @@ class JointTask(Task):
         return {"words": np.frombuffer(words, dtype=np.uint8), "idf": terms.columns.idf}
 
     def prepare(self, rows: Integers) -> JointBatch:
-        """Neighbours, terms, names and labels of some documents."""
+        """Neighbours, terms, names and labels of some documents; labels that are trained only."""
+        return self._batch(rows, self.data.renewed)
+
+    def _batch(self, rows: Integers, wanted: npt.NDArray[np.bool_] | None = None) -> JointBatch:
         places = self._places[rows]
         ballots = cast_ballots(
             self._neighbours.near[places],
@@ -163,7 +175,12 @@ class JointTask(Task):
             self.data.columns,
             self.data.label_sets,
         )
-        targets = label_batch(*self.data.batch(rows), self.device)
+        labels, starts = self.data.batch(rows)
+        if wanted is not None:
+            is_wanted = wanted[labels]
+            starts = np.concatenate(([0], np.cumsum(is_wanted)))[starts]
+            labels = labels[is_wanted]
+        targets = label_batch(labels, starts, self.device)
         return JointBatch(ballots, self._texts.weighted[places], targets)
 
 

@@ -300,7 +300,8 @@ class Trainer:
     def _has_fast_halves(self) -> bool:
         """Whether to use bfloat16: on CUDA, and for the joint network on CPUs that have it."""
         if self.device.type == "cpu":
-            return self.settings.recipe == "joint" and torch.cpu._is_avx512_bf16_supported()
+            is_supported = getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
+            return self.settings.recipe == "joint" and bool(is_supported())
         return self.device.type == "cuda"
 
     def _fingerprint(self) -> str:
@@ -374,8 +375,8 @@ def _reused_memory() -> Iterator[None]:
     """Let glibc reuse the memory of large arrays, such as gradients, from step to step.
 
     By default it returns them to the system, which clears every page again at the
-    next step: a fifth of the time of a joint training. Other C libraries are left
-    as they are.
+    next step: a fifth of the time of a joint training. Afterwards the thresholds are
+    fixed at glibc's defaults. Other C libraries are left as they are.
     """
     try:
         library = ctypes.CDLL(None)

@@ -122,8 +122,8 @@ def train(
         bool,
         typer.Option(
             "--update",
-            help="Train the label autoencoder further on the documents added since its training, "
-            "with their new headings; the reranker stays as it is.",
+            help="Teach the label autoencoder the headings of the documents added since its "
+            "training; what it knows, and the reranker, stay as they are.",
         ),
     ] = False,
     representation: RepresentationName = None,
@@ -206,7 +206,7 @@ def _update(
             epochs=epochs, representation=representation, observer=output
         )
         if report is None:
-            print_message("Nothing new: no document was added since the training.")
+            print_message("Nothing new: since the training, no heading was added or got mostly new documents.")
         else:
             output.trained_label_ae(report)
     if json:
