@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -166,3 +167,21 @@ def test_few_documents_have_more_epochs(documents: int, epochs: int) -> None:
     assert TrainingSettings().epochs == FITTED
     assert TrainingSettings().fitted(documents).epochs == epochs
     assert TrainingSettings(epochs=3).fitted(documents).epochs == 3
+
+
+class Interrupting(TrainingObserver):
+    """Presses Ctrl+C while epochs are reported."""
+
+    def epoch(self, progress: Any) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_an_interrupted_update_changes_nothing(grown: Indexer) -> None:
+    before = model_of(grown).checksum
+    with pytest.raises(KeyboardInterrupt) as error:
+        grown.update_label_ae(observer=Interrupting())
+    # An update is not resumed: it starts again.
+    assert not error.value.args
+    assert not (model_of(grown).folder / "checkpoint").exists()
+    assert model_of(grown).checksum == before
+    assert grown.update_label_ae() is not None

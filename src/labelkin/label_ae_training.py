@@ -191,6 +191,7 @@ def update_label_ae(
         origin=origin,
         watcher=observer.epoch,
         is_alone=True,
+        is_resumable=False,
         recorded=usual,
     )
     return report
@@ -265,6 +266,7 @@ class FoldAutoencoders:
                 Path(folder),
                 watcher=self.observer.epoch,
                 is_alone=True,
+                is_resumable=False,
             )
             model = LabelModel(Path(folder))
             yield model

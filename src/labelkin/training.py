@@ -143,16 +143,24 @@ class Training:
             report.outdated_reranker = self._has_outdated_reranker()
             return report
         # Without a new autoencoder, held-out documents are chosen among those the old one lacks.
-        report.rerank = train_reranker(
-            self._runtime,
-            views,
-            self._rerank,
-            self._given,
-            held_out=held_out if self._label_ae is not None else None,
-            representation=self._representation,
-            sources=sources,
-            observer=self._observer,
-        )
+        try:
+            report.rerank = train_reranker(
+                self._runtime,
+                views,
+                self._rerank,
+                self._given,
+                held_out=held_out if self._label_ae is not None else None,
+                representation=self._representation,
+                sources=sources,
+                observer=self._observer,
+            )
+        except KeyboardInterrupt as error:
+            if report.label_ae is None or error.args:
+                raise
+            raise KeyboardInterrupt(
+                "interrupted; the label autoencoder is trained, `labelkin train … --only rerank` "
+                "does the rest"
+            ) from error
         self._observer.trained_reranker(report.rerank)
         adopt_reranker(self._runtime, report.rerank)
         report.method = collection.config.suggest.method

@@ -50,16 +50,20 @@ def fit_label_model(
     resume: bool = False,
     watcher: Watcher | None = None,
     is_alone: bool = False,
+    is_resumable: bool = True,
     recorded: TrainingSettings | None = None,
 ) -> AutoencoderReport | None:
     """Train on `data` and make the result the model in `folder`.
 
     Training starts from `origin` if there is one. Among several processes only
     the first writes and gets a report, unless this one trains alone. With `resume`
-    an interrupted training continues from its last checkpoint. `recorded` are the
-    settings of the next training, if others than those of this one.
+    an interrupted training continues from its last checkpoint; one that is not
+    `is_resumable` leaves none. `recorded` are the settings of the next training, if
+    others than those of this one.
     """
-    trainer = _trainer_class()(data, settings, folder, origin, is_alone=is_alone)
+    trainer = _trainer_class()(
+        data, settings, folder, origin, is_alone=is_alone, is_resumable=is_resumable
+    )
     if not trainer.workers.is_first:
         if resume:
             trainer.resume()
@@ -72,7 +76,13 @@ def fit_label_model(
         elif trainer.checkpoints.exists():
             logger.warning("%s: discarding an unfinished training", folder)
             trainer.checkpoints.remove()
-        info = _written(data, vocabulary, recorded or settings, trainer, trainer.run(watcher))
+        try:
+            network = trainer.run(watcher)
+        except BaseException:
+            if not is_resumable:
+                trainer.checkpoints.remove()
+            raise
+        info = _written(data, vocabulary, recorded or settings, trainer, network)
         trainer.forget()
     return AutoencoderReport(info, folder, data.held_out)
 
