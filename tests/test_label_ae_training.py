@@ -185,3 +185,16 @@ def test_an_interrupted_update_changes_nothing(grown: Indexer) -> None:
     assert not (model_of(grown).folder / "checkpoint").exists()
     assert model_of(grown).checksum == before
     assert grown.update_label_ae() is not None
+
+
+def test_what_a_killed_training_left_is_removed(grown: Indexer) -> None:
+    runtime, views = grown.runtime, grown.runtime.views()
+    observer = TrainingObserver()
+    left = runtime.models.folder / ".fold-killed"
+    left.mkdir()
+    (left / "training.csv").write_text("epoch\n")
+    sources = TrainingSources(grown.search(), views, observer)
+    autoencoders = fold_autoencoders(runtime, views, sources, observer)
+    assert autoencoders is not None
+    with autoencoders.without(np.arange(20)):
+        assert not left.exists()

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from shutil import rmtree
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,8 @@ logger = logging.getLogger(__name__)
 
 # How many neighbours are averaged, at most.
 _AVERAGED = 30
+# How the folder of a fold's autoencoder is called, while it is needed.
+_FOLD = ".fold-"
 # An update: epochs, the share of the learning rate, and the fewest old documents seen again.
 _UPDATE_EPOCHS = 3
 _UPDATE_RATE = 0.3
@@ -258,7 +261,10 @@ class FoldAutoencoders:
         data = self.sources.completed(
             _training_data(snapshot, self.settings, unseen), self.settings
         )
-        with TemporaryDirectory(dir=self.folder, prefix=".fold-") as folder:
+        # What a training left that was killed; no other one runs, the reranker has a lock.
+        for left in self.folder.glob(f"{_FOLD}*"):
+            rmtree(left, ignore_errors=True)
+        with TemporaryDirectory(dir=self.folder, prefix=_FOLD) as folder:
             fit_label_model(
                 data,
                 snapshot.vocabulary,
