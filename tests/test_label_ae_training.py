@@ -17,7 +17,7 @@ from labelkin.autoencoder.model import LabelModel
 from labelkin.autoencoder.training_data import TrainingData
 from labelkin.autoencoder.training_settings import FITTED, TrainingSettings, paper_settings
 from labelkin.demo import demo_concepts, demo_documents
-from labelkin.exceptions import TrainingError
+from labelkin.exceptions import CollectionBusyError, TrainingError
 from labelkin.label_ae_training import TrainingSources, fold_autoencoders
 from labelkin.rerank.settings import RerankTrainingSettings
 from labelkin.store.held_out import document_key
@@ -198,3 +198,24 @@ def test_what_a_killed_training_left_is_removed(grown: Indexer) -> None:
     assert autoencoders is not None
     with autoencoders.without(np.arange(20)):
         assert not left.exists()
+
+
+class Rival(TrainingObserver):
+    """Trains the autoencoder anew while an update looks for neighbours."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.trained = ""
+
+    def stage(self, name: str, done: int, total: int) -> None:
+        if not self.trained:
+            with Indexer.open(self._path) as other:
+                other.train_label_ae(replace(TINY, epochs=1, seed=1))
+                self.trained = model_of(other).checksum
+
+
+def test_an_update_does_not_undo_a_training_that_ended_meanwhile(grown: Indexer) -> None:
+    rival = Rival(grown.collection.path)
+    with pytest.raises(CollectionBusyError, match="has been trained anew meanwhile"):
+        grown.update_label_ae(observer=rival)
+    assert model_of(grown).checksum == rival.trained

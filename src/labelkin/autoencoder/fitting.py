@@ -11,10 +11,15 @@ import numpy as np
 
 from labelkin.autoencoder.architecture import AnyArchitecture
 from labelkin.autoencoder.card import draw_curves, model_card
-from labelkin.autoencoder.model import ModelInfo, save_model, vocabulary_fingerprint
+from labelkin.autoencoder.model import (
+    LabelModel,
+    ModelInfo,
+    save_model,
+    vocabulary_fingerprint,
+)
 from labelkin.autoencoder.origin import Origin
 from labelkin.autoencoder.training_data import Integers, TrainingData
-from labelkin.exceptions import MissingExtraError, TrainingError
+from labelkin.exceptions import CollectionBusyError, MissingExtraError, TrainingError
 from labelkin.store.models import software_versions, training_lock
 
 if TYPE_CHECKING:
@@ -71,6 +76,8 @@ def fit_label_model(
         trainer.forget()
         return None
     with training_lock(folder):
+        if origin is not None:
+            _check_current(origin, folder)
         if resume:
             trainer.resume()
         elif trainer.checkpoints.exists():
@@ -85,6 +92,15 @@ def fit_label_model(
         info = _written(data, vocabulary, recorded or settings, trainer, network)
         trainer.forget()
     return AutoencoderReport(info, folder, data.held_out)
+
+
+def _check_current(origin: Origin, folder: Path) -> None:
+    """Raise CollectionBusyError if `folder` had the model to start from and has another now."""
+    model = origin.model
+    if model.folder == folder and LabelModel.checksum_of(folder) != model.checksum:
+        raise CollectionBusyError(
+            f"{folder}: the model has been trained anew meanwhile; run the same command again"
+        )
 
 
 def adopt_model(
