@@ -219,3 +219,12 @@ def test_an_update_does_not_undo_a_training_that_ended_meanwhile(grown: Indexer)
     with pytest.raises(CollectionBusyError, match="has been trained anew meanwhile"):
         grown.update_label_ae(observer=rival)
     assert model_of(grown).checksum == rival.trained
+
+
+def test_documents_without_headings_are_nothing_new(grown: Indexer) -> None:
+    assert grown.update_label_ae() is not None
+    before = model_of(grown).checksum
+    grown.add([Document("unlabelled", "A study of weather balloons")])
+    grown.build()
+    assert grown.update_label_ae() is None
+    assert model_of(grown).checksum == before

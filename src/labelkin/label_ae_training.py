@@ -201,7 +201,7 @@ def update_label_ae(
 
 
 def _rows_since(snapshot: Snapshot, model: LabelModel) -> npt.NDArray[np.int64]:
-    """The documents that were added since a model was trained."""
+    """The documents with labels that were added since a model was trained."""
     state = model.info.data.get("state")
     if not model.is_joint:
         raise TrainingError(
@@ -215,7 +215,8 @@ def _rows_since(snapshot: Snapshot, model: LabelModel) -> npt.NDArray[np.int64]:
         )
     first = snapshot.entry(state["generation"]).next_row
     rows = np.arange(first, snapshot.generation().next_row)
-    return np.setdiff1d(rows, snapshot.tombstones())
+    sizes = snapshot.label_sets().sizes()
+    return np.setdiff1d(rows[sizes[rows] > 0], snapshot.tombstones())
 
 
 def _rows_of(snapshot: Snapshot, rule: HeldOutRule) -> npt.NDArray[np.int64]:

@@ -206,7 +206,7 @@ def _update(
             epochs=epochs, representation=representation, observer=output
         )
         if report is None:
-            print_message("Nothing new: no document was added since the training.")
+            print_message("Nothing new: no document with headings was added since the training.")
         else:
             output.trained_label_ae(report)
     if json:
