@@ -228,3 +228,15 @@ def test_documents_without_headings_are_nothing_new(grown: Indexer) -> None:
     grown.build()
     assert grown.update_label_ae() is None
     assert model_of(grown).checksum == before
+
+
+def test_an_update_counts_all_documents_that_the_model_knows(
+    grown: Indexer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("labelkin.label_ae_training._LEAST_AGAIN", 10)
+    before = model_of(grown).info.data
+    report = grown.update_label_ae()
+    assert report is not None
+    data = report.info.data
+    assert data["documents"] > before["documents"]
+    assert data["documents"] + data["held_out"] <= OLD_DOCUMENTS + NEW_DOCUMENTS

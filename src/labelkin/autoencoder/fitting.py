@@ -204,7 +204,8 @@ def _trainer_class() -> Any:
 
 def _statistics(data: TrainingData) -> dict[str, Any]:
     return {
-        "documents": len(data.rows),
+        # An update sees some of them again; the model knows all.
+        "documents": data.documents - len(data.held_out),
         "held_out": len(data.held_out),
         "labels": data.labels,
         "label_occurrences": int(data.frequencies.sum()),
