@@ -13,11 +13,11 @@ import pytest
 
 from labelkin import Concept, Document, Indexer, Vocabulary
 from labelkin.autoencoder import fitting
-from labelkin.autoencoder.model import LabelModel
+from labelkin.autoencoder.model import LabelModel, save_model
 from labelkin.autoencoder.training_data import TrainingData
 from labelkin.autoencoder.training_settings import FITTED, TrainingSettings, paper_settings
 from labelkin.demo import demo_concepts, demo_documents
-from labelkin.exceptions import CollectionBusyError, TrainingError
+from labelkin.exceptions import CollectionBusyError, ConfigError, TrainingError
 from labelkin.label_ae_training import TrainingSources, fold_autoencoders
 from labelkin.rerank.settings import RerankTrainingSettings
 from labelkin.store.held_out import document_key
@@ -240,3 +240,20 @@ def test_an_update_counts_all_documents_that_the_model_knows(
     data = report.info.data
     assert data["documents"] > before["documents"]
     assert data["documents"] + data["held_out"] <= OLD_DOCUMENTS + NEW_DOCUMENTS
+
+
+def test_a_model_from_another_machine_is_trained_on_what_is_here(
+    grown: Indexer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    model = model_of(grown)
+    info = replace(model.info, settings={**model.info.settings, "device": "cuda"})
+    save_model(model.folder, info, model.tensors(), "")
+    runtime, views = grown.runtime, grown.runtime.views()
+    sources = TrainingSources(grown.search(), views)
+    autoencoders = fold_autoencoders(runtime, views, sources, TrainingObserver())
+    assert autoencoders is not None
+    assert autoencoders.settings.device == "auto"
+    with pytest.raises(ConfigError, match="no cuda device here"):
+        grown.update_label_ae(device="cuda")
+    assert grown.update_label_ae() is not None

@@ -15,7 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from labelkin.autoencoder.training_settings import TrainingSettings
-from labelkin.exceptions import CollectionReadOnlyError, MissingExtraError, TrainingError
+from labelkin.exceptions import (
+    CollectionReadOnlyError,
+    ConfigError,
+    MissingExtraError,
+    TrainingError,
+)
 from labelkin.memo import Memo
 from labelkin.neighbours.search import NeighbourSearch
 from labelkin.represent.counted_texts import Terms
@@ -136,6 +141,7 @@ def update_label_ae(
     views: Views,
     *,
     epochs: int | None = None,
+    device: str = "auto",
     representation: str | None = None,
     observer: TrainingObserver | None = None,
 ) -> AutoencoderReport | None:
@@ -162,6 +168,7 @@ def update_label_ae(
         usual,
         epochs=epochs or _UPDATE_EPOCHS,
         learning_rate=usual.learning_rate * _UPDATE_RATE,
+        device=device,
         minutes=0.0,
     )
     rule = HeldOutRule.from_json(model.info.data.get("left_out"))
@@ -301,7 +308,15 @@ def fold_autoencoders(
             "one fold of its documents only"
         )
         return None
-    return FoldAutoencoders(views, runtime.models.folder, _settings_of(model), sources, observer)
+    from labelkin.autoencoder.workers import find_device
+
+    settings = _settings_of(model)
+    try:
+        find_device(settings.device)
+    except ConfigError:
+        # The model was trained on another machine.
+        settings = replace(settings, device="auto")
+    return FoldAutoencoders(views, runtime.models.folder, settings, sources, observer)
 
 
 class TrainingSources:
