@@ -91,6 +91,15 @@ class LabelAe(Method):
             scorer = replace(settings.label_ae, k=k, weighting=weighting, distance=distance)
             yield [replace(settings, label_ae=one) for one in cuts_to_try(scorer, thresholds)]
 
+    def effective(self, queries: Queries, settings: Settings) -> Settings:
+        """The joint autoencoder weighs neighbours by itself; only a count looks at the k nearest."""
+        scorer = settings.label_ae
+        if scorer.count is not None or not Decoder.of(queries).model.is_joint:
+            return settings
+        return replace(
+            settings, label_ae=ScorerSettings(count=None, threshold=scorer.threshold)
+        )
+
     def swept(self, settings: Settings) -> dict[str, Any]:
         """Everything about the average."""
         return scorer_values(settings.label_ae)

@@ -115,6 +115,10 @@ class Method(ABC):
         tried = dict.fromkeys((self.threshold(settings), *thresholds))
         yield list(dict.fromkeys(self.with_threshold(settings, one) for one in tried))
 
+    def effective(self, queries: Queries, settings: Settings) -> Settings:  # noqa: ARG002
+        """The settings with defaults for what has no effect here: `tune` tries equal ones once."""
+        return settings
+
     def swept(self, settings: Settings) -> dict[str, Any]:
         """The values that `sweep` varies, for a table."""
         return {"threshold": self.threshold(settings)}
