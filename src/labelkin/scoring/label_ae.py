@@ -14,6 +14,7 @@ from typing import Any
 
 from labelkin.autoencoder.ballots import NEIGHBOURS
 from labelkin.autoencoder.model import LabelModel
+from labelkin.exceptions import ConfigError
 from labelkin.neighbours.neighbours import DISTANCES
 from labelkin.scoring.decoder import Decoder
 from labelkin.scoring.evidence import neighbour_evidence
@@ -24,7 +25,7 @@ from labelkin.scoring.ranking import Ranking
 from labelkin.scoring.settings import ScorerSettings, Settings
 from labelkin.scoring.suggestion import Suggestion
 from labelkin.scoring.votes import WEIGHTINGS
-from labelkin.store.models import Model
+from labelkin.store.models import Model, Models
 
 
 class LabelAe(Method):
@@ -36,6 +37,15 @@ class LabelAe(Method):
     def required_models(self) -> tuple[type[Model], ...]:
         """The label autoencoder."""
         return (LabelModel,)
+
+    def check_voting(self, settings: Settings, models: Models) -> None:
+        """The joint autoencoder weighs neighbours by itself; only a count looks at the k nearest."""
+        model = models.find(LabelModel)
+        if settings.label_ae.count is None and model is not None and model.is_joint:
+            raise ConfigError(
+                f"the joint label autoencoder always looks at {NEIGHBOURS} neighbours and weighs "
+                "them by itself"
+            )
 
     def depth(self, settings: Settings) -> int:
         """As many neighbours as are averaged, and enough for the joint autoencoder."""
@@ -92,7 +102,7 @@ class LabelAe(Method):
             yield [replace(settings, label_ae=one) for one in cuts_to_try(scorer, thresholds)]
 
     def effective(self, queries: Queries, settings: Settings) -> Settings:
-        """The joint autoencoder weighs neighbours by itself; only a count looks at the k nearest."""
+        """Without a count, the joint autoencoder takes neither k nor weighting."""
         scorer = settings.label_ae
         if scorer.count is not None or not Decoder.of(queries).model.is_joint:
             return settings

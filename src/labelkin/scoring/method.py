@@ -53,6 +53,10 @@ class Method(ABC):
         """
         return
 
+    def check_voting(self, settings: Settings, models: Models) -> None:  # noqa: ARG002
+        """Raise ConfigError if a model takes neither k nor weighting with these settings."""
+        return
+
     @abstractmethod
     def depth(self, settings: Settings) -> int:
         """How many neighbours the method looks at; 0 if it needs the text alone."""
