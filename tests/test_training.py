@@ -173,3 +173,16 @@ def test_an_interrupted_reranker_is_trained_alone(tmp_path: Path) -> None:
         with pytest.raises(KeyboardInterrupt, match="--only rerank` does the rest"):
             indexer.train(label_ae=label_ae, rerank=rerank, observer=InterruptingFolds())
         assert indexer.train(label_ae=False, rerank=rerank).rerank is not None
+
+
+def test_a_damaged_reranker_is_no_failure_of_the_autoencoder(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="needs the extra `train`")
+    with Indexer.create(tmp_path / "c", Vocabulary(demo_concepts(0)), language="en") as indexer:
+        indexer.add(demo_documents(60, 0))
+        damaged = indexer.runtime.models.folder / "rerank" / "model.json"
+        damaged.parent.mkdir(parents=True)
+        damaged.write_text("{")
+        label_ae = TrainingSettings(preset="8", epochs=1, device="cpu")
+        report = indexer.train(label_ae=label_ae, rerank=False)
+    assert report.label_ae is not None
+    assert not report.outdated_reranker
