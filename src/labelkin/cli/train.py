@@ -200,6 +200,7 @@ def _update(
 ) -> None:
     """Train the label autoencoder further, and print what it is now."""
     from labelkin.cli.training_output import TrainingOutput, label_ae_as_json
+    from labelkin.training import reranker_uses_label_ae
 
     with closing(TrainingOutput(indexer.config.rerank, show=not json)) as output:
         report = indexer.update_label_ae(
@@ -209,6 +210,11 @@ def _update(
             print_message("Nothing new: no document with headings was added since the training.")
         else:
             output.trained_label_ae(report)
+            if reranker_uses_label_ae(indexer.runtime):
+                print_message(
+                    "The reranker was trained with the label autoencoder as it was before; "
+                    "`labelkin train … --only rerank` trains it again."
+                )
     if json:
         print_json({"label_ae": label_ae_as_json(report)})
 
