@@ -145,7 +145,9 @@ def train(
         raise typer.BadParameter("--tune, --linear and --encoder are for the reranker")
     others = (tune, only, recipe, preset, start_from, resume, time_budget)
     if update and (any(others) or linear is not None or encoder is not None or seed is not None):
-        raise typer.BadParameter("--update trains as the model was trained; it takes --epochs and --device")
+        raise typer.BadParameter(
+            "--update trains as the model was trained; it takes --epochs and --device"
+        )
     if start_from is not None and recipe is not None:
         raise typer.BadParameter("give --recipe or --from: the recipe is that of the model")
     if only == Only.RERANK and (recipe or preset or epochs is not None or start_from or resume):

@@ -39,7 +39,7 @@ class LabelAe(Method):
         return (LabelModel,)
 
     def check_voting(self, settings: Settings, models: Models) -> None:
-        """The joint autoencoder weighs neighbours by itself; only a count looks at the k nearest."""
+        """Without a count, the joint autoencoder takes neither k nor weighting."""
         model = models.find(LabelModel)
         if settings.label_ae.count is None and model is not None and model.is_joint:
             raise ConfigError(
@@ -106,9 +106,7 @@ class LabelAe(Method):
         scorer = settings.label_ae
         if scorer.count is not None or not Decoder.of(queries).model.is_joint:
             return settings
-        return replace(
-            settings, label_ae=ScorerSettings(count=None, threshold=scorer.threshold)
-        )
+        return replace(settings, label_ae=ScorerSettings(count=None, threshold=scorer.threshold))
 
     def swept(self, settings: Settings) -> dict[str, Any]:
         """Everything about the average."""
