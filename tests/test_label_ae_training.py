@@ -257,3 +257,13 @@ def test_a_model_from_another_machine_is_trained_on_what_is_here(
     with pytest.raises(ConfigError, match="no cuda device here"):
         grown.update_label_ae(device="cuda")
     assert grown.update_label_ae() is not None
+
+
+def test_headings_that_are_all_too_rare(tmp_path: Path) -> None:
+    with Indexer.create(tmp_path / "c", Vocabulary(demo_concepts(0)), language="en") as indexer:
+        indexer.add(
+            Document(f"d{n}", f"Text {n}", labels=(concept.id,))
+            for n, concept in enumerate(list(demo_concepts(0))[:3])
+        )
+        with pytest.raises(TrainingError, match=r"lower min_frequency in \[joint\] of labelkin.toml"):
+            indexer.train_label_ae(TINY)
