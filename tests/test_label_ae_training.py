@@ -265,5 +265,7 @@ def test_headings_that_are_all_too_rare(tmp_path: Path) -> None:
             Document(f"d{n}", f"Text {n}", labels=(concept.id,))
             for n, concept in enumerate(list(demo_concepts(0))[:3])
         )
-        with pytest.raises(TrainingError, match=r"lower min_frequency in \[joint\] of labelkin.toml"):
+        with pytest.raises(
+            TrainingError, match=r"lower min_frequency in \[joint\] of labelkin.toml"
+        ):
             indexer.train_label_ae(TINY)
