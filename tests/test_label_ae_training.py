@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,12 +13,12 @@ import pytest
 
 from labelkin import Concept, Document, Indexer, Vocabulary
 from labelkin.autoencoder import fitting
-from labelkin.autoencoder.model import LabelModel
+from labelkin.autoencoder.model import LabelModel, save_model
 from labelkin.autoencoder.origin import Origin
 from labelkin.autoencoder.training_data import TrainingData
 from labelkin.autoencoder.training_settings import FITTED, TrainingSettings, paper_settings
 from labelkin.demo import demo_concepts, demo_documents
-from labelkin.exceptions import TrainingError
+from labelkin.exceptions import CollectionBusyError, ConfigError, TrainingError
 from labelkin.label_ae_training import TrainingSources, fold_autoencoders
 from labelkin.rerank.settings import RerankTrainingSettings
 from labelkin.store.held_out import document_key
@@ -251,3 +252,105 @@ def test_few_documents_have_more_epochs(documents: int, epochs: int) -> None:
     assert TrainingSettings().epochs == FITTED
     assert TrainingSettings().fitted(documents).epochs == epochs
     assert TrainingSettings(epochs=3).fitted(documents).epochs == 3
+
+
+class Interrupting(TrainingObserver):
+    """Presses Ctrl+C while epochs are reported."""
+
+    def epoch(self, progress: Any) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_an_interrupted_update_changes_nothing(grown: Indexer) -> None:
+    before = model_of(grown).checksum
+    with pytest.raises(KeyboardInterrupt) as error:
+        grown.update_label_ae(observer=Interrupting())
+    # An update is not resumed: it starts again.
+    assert not error.value.args
+    assert not (model_of(grown).folder / "checkpoint").exists()
+    assert model_of(grown).checksum == before
+    assert grown.update_label_ae() is not None
+
+
+def test_what_a_killed_training_left_is_removed(grown: Indexer) -> None:
+    runtime, views = grown.runtime, grown.runtime.views()
+    observer = TrainingObserver()
+    left = runtime.models.folder / ".fold-killed"
+    left.mkdir()
+    (left / "training.csv").write_text("epoch\n")
+    sources = TrainingSources(grown.search(), views, observer)
+    autoencoders = fold_autoencoders(runtime, views, sources, observer)
+    assert autoencoders is not None
+    with autoencoders.without(np.arange(20)):
+        assert not left.exists()
+
+
+class Rival(TrainingObserver):
+    """Trains the autoencoder anew while an update looks for neighbours."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.trained = ""
+
+    def stage(self, name: str, done: int, total: int) -> None:
+        if not self.trained:
+            with Indexer.open(self._path) as other:
+                other.train_label_ae(replace(TINY, epochs=1, seed=1))
+                self.trained = model_of(other).checksum
+
+
+def test_an_update_does_not_undo_a_training_that_ended_meanwhile(grown: Indexer) -> None:
+    rival = Rival(grown.collection.path)
+    with pytest.raises(CollectionBusyError, match="has been trained anew meanwhile"):
+        grown.update_label_ae(observer=rival)
+    assert model_of(grown).checksum == rival.trained
+
+
+def test_documents_without_headings_are_nothing_new(grown: Indexer) -> None:
+    assert grown.update_label_ae() is not None
+    before = model_of(grown).checksum
+    grown.add([Document("unlabelled", "A study of weather balloons")])
+    grown.build()
+    assert grown.update_label_ae() is None
+    assert model_of(grown).checksum == before
+
+
+def test_an_update_counts_all_documents_that_the_model_knows(
+    grown: Indexer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("labelkin.label_ae_training._LEAST_AGAIN", 10)
+    before = model_of(grown).info.data
+    report = grown.update_label_ae()
+    assert report is not None
+    data = report.info.data
+    assert data["documents"] > before["documents"]
+    assert data["documents"] + data["held_out"] <= OLD_DOCUMENTS + NEW_DOCUMENTS
+
+
+def test_a_model_from_another_machine_is_trained_on_what_is_here(
+    grown: Indexer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    model = model_of(grown)
+    info = replace(model.info, settings={**model.info.settings, "device": "cuda"})
+    save_model(model.folder, info, model.tensors(), "")
+    runtime, views = grown.runtime, grown.runtime.views()
+    sources = TrainingSources(grown.search(), views)
+    autoencoders = fold_autoencoders(runtime, views, sources, TrainingObserver())
+    assert autoencoders is not None
+    assert autoencoders.settings.device == "auto"
+    with pytest.raises(ConfigError, match="no cuda device here"):
+        grown.update_label_ae(device="cuda")
+    assert grown.update_label_ae() is not None
+
+
+def test_headings_that_are_all_too_rare(tmp_path: Path) -> None:
+    with Indexer.create(tmp_path / "c", Vocabulary(demo_concepts(0)), language="en") as indexer:
+        indexer.add(
+            Document(f"d{n}", f"Text {n}", labels=(concept.id,))
+            for n, concept in enumerate(list(demo_concepts(0))[:3])
+        )
+        with pytest.raises(
+            TrainingError, match=r"lower min_frequency in \[joint\] of labelkin.toml"
+        ):
+            indexer.train_label_ae(TINY)

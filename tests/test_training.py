@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import signal
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from labelkin.store.models import training_lock
 from labelkin.training_plan import NEIGHBOURS_A_SECOND, TrainingPlan
 
 if TYPE_CHECKING:
+    from labelkin.autoencoder.fitting import AutoencoderReport
     from labelkin.autoencoder.training import TrainingProgress
 
 PLAN = TrainingPlan(
@@ -155,3 +157,42 @@ def test_one_training_at_a_time(tmp_path: Path) -> None:
         observer.epoch = lambda _: started.append("epoch")  # type: ignore[method-assign]
         indexer.train(label_ae=label_ae, rerank=rerank, observer=observer)
     assert not started
+
+
+class InterruptingFolds(TrainingObserver):
+    """Presses Ctrl+C when the autoencoder is trained again for a fold of the reranker."""
+
+    is_trained = False
+
+    def trained_label_ae(self, report: AutoencoderReport) -> None:
+        self.is_trained = True
+
+    def epoch(self, progress: TrainingProgress) -> None:
+        if self.is_trained:
+            signal.raise_signal(signal.SIGINT)
+
+
+def test_an_interrupted_reranker_is_trained_alone(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="needs the extra `train`")
+    pytest.importorskip("lightgbm", reason="needs the extra `rerank`")
+    with Indexer.create(tmp_path / "c", Vocabulary(demo_concepts(0)), language="en") as made:
+        made.add(demo_documents(240, 0))
+    label_ae = TrainingSettings(preset="8", epochs=2, batch_size=32, device="cpu")
+    rerank = RerankTrainingSettings(documents=90, rounds=5, linear=False, threads=1)
+    with Indexer.open(tmp_path / "c") as indexer:
+        with pytest.raises(KeyboardInterrupt, match="--only rerank` does the rest"):
+            indexer.train(label_ae=label_ae, rerank=rerank, observer=InterruptingFolds())
+        assert indexer.train(label_ae=False, rerank=rerank).rerank is not None
+
+
+def test_a_damaged_reranker_is_no_failure_of_the_autoencoder(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="needs the extra `train`")
+    with Indexer.create(tmp_path / "c", Vocabulary(demo_concepts(0)), language="en") as indexer:
+        indexer.add(demo_documents(60, 0))
+        damaged = indexer.runtime.models.folder / "rerank" / "model.json"
+        damaged.parent.mkdir(parents=True)
+        damaged.write_text("{")
+        label_ae = TrainingSettings(preset="8", epochs=1, device="cpu")
+        report = indexer.train(label_ae=label_ae, rerank=False)
+    assert report.label_ae is not None
+    assert not report.outdated_reranker

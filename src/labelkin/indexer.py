@@ -615,6 +615,7 @@ class Indexer(Closing):
         self,
         *,
         epochs: int | None = None,
+        device: str = "auto",
         representation: str | None = None,
         observer: TrainingObserver | None = None,
     ) -> AutoencoderReport | None:
@@ -629,6 +630,7 @@ class Indexer(Closing):
             self.runtime,
             self.runtime.views(representation),
             epochs=epochs,
+            device=device,
             representation=representation,
             observer=observer,
         )

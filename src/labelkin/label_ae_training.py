@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from shutil import rmtree
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from labelkin.autoencoder.training_settings import TrainingSettings
-from labelkin.exceptions import CollectionReadOnlyError, MissingExtraError, TrainingError
+from labelkin.exceptions import (
+    CollectionReadOnlyError,
+    ConfigError,
+    MissingExtraError,
+    TrainingError,
+)
 from labelkin.memo import Memo
 from labelkin.neighbours.search import NeighbourSearch
 from labelkin.represent.counted_texts import Terms
@@ -34,6 +40,8 @@ logger = logging.getLogger(__name__)
 
 # How many neighbours are averaged, at most.
 _AVERAGED = 30
+# How the folder of a fold's autoencoder is called, while it is needed.
+_FOLD = ".fold-"
 # An update: epochs, the share of the learning rate, the fewest old documents seen again, and
 # the share of a heading's documents that are new from which on it is trained.
 _UPDATE_EPOCHS = 8
@@ -140,6 +148,7 @@ def update_label_ae(
     views: Views,
     *,
     epochs: int | None = None,
+    device: str = "auto",
     representation: str | None = None,
     observer: TrainingObserver | None = None,
 ) -> AutoencoderReport | None:
@@ -167,6 +176,7 @@ def update_label_ae(
         usual,
         epochs=_UPDATE_EPOCHS if epochs is None else epochs,
         learning_rate=usual.learning_rate * _UPDATE_RATE,
+        device=device,
         minutes=0.0,
     )
     rule = HeldOutRule.from_json(model.info.data.get("left_out"))
@@ -204,6 +214,7 @@ def update_label_ae(
         origin=origin,
         watcher=observer.epoch,
         is_alone=True,
+        is_resumable=False,
         recorded=usual,
     )
     return report
@@ -216,7 +227,7 @@ def _renewed(data: TrainingData, new: npt.NDArray[np.int64]) -> npt.NDArray[np.b
 
 
 def _rows_since(snapshot: Snapshot, model: LabelModel) -> npt.NDArray[np.int64]:
-    """The documents that were added since a model was trained."""
+    """The documents with labels that were added since a model was trained."""
     if not model.is_joint:
         raise TrainingError(
             f"{model.folder}: only a joint label autoencoder can be trained further; "
@@ -229,7 +240,8 @@ def _rows_since(snapshot: Snapshot, model: LabelModel) -> npt.NDArray[np.int64]:
         )
     first = snapshot.entry(model.info.data["state"]["generation"]).next_row
     rows = np.arange(first, snapshot.generation().next_row)
-    return np.setdiff1d(rows, snapshot.tombstones())
+    sizes = snapshot.label_sets().sizes()
+    return np.setdiff1d(rows[sizes[rows] > 0], snapshot.tombstones())
 
 
 def _is_own(snapshot: Snapshot, model: LabelModel) -> bool:
@@ -281,7 +293,10 @@ class FoldAutoencoders:
         data = self.sources.completed(
             _training_data(snapshot, self.settings, unseen), self.settings
         )
-        with TemporaryDirectory(dir=self.folder, prefix=".fold-") as folder:
+        # What a training left that was killed; no other one runs, the reranker has a lock.
+        for left in self.folder.glob(f"{_FOLD}*"):
+            rmtree(left, ignore_errors=True)
+        with TemporaryDirectory(dir=self.folder, prefix=_FOLD) as folder:
             fit_label_model(
                 data,
                 snapshot.vocabulary,
@@ -289,6 +304,7 @@ class FoldAutoencoders:
                 Path(folder),
                 watcher=self.observer.epoch,
                 is_alone=True,
+                is_resumable=False,
             )
             model = LabelModel(Path(folder))
             try:
@@ -322,6 +338,13 @@ def fold_autoencoders(
             "one fold of its documents only"
         )
         return None
+    from labelkin.autoencoder.workers import find_device
+
+    try:
+        find_device(settings.device)
+    except ConfigError:
+        # The model was trained on another machine.
+        settings = replace(settings, device="auto")
     return FoldAutoencoders(views, runtime.models.folder, settings, sources, observer)
 
 

@@ -18,7 +18,6 @@ from labelkin.exceptions import (
     ConfigError,
     MissingExtraError,
     ModelError,
-    ModelNotFoundError,
     TrainingError,
 )
 from labelkin.label_ae_training import (
@@ -140,19 +139,27 @@ class Training:
         if not is_first_process():
             return report
         if self._rerank is None:
-            report.outdated_reranker = self._has_outdated_reranker()
+            report.outdated_reranker = reranker_uses_label_ae(self._runtime)
             return report
         # Without a new autoencoder, held-out documents are chosen among those the old one lacks.
-        report.rerank = train_reranker(
-            self._runtime,
-            views,
-            self._rerank,
-            self._given,
-            held_out=held_out if self._label_ae is not None else None,
-            representation=self._representation,
-            sources=sources,
-            observer=self._observer,
-        )
+        try:
+            report.rerank = train_reranker(
+                self._runtime,
+                views,
+                self._rerank,
+                self._given,
+                held_out=held_out if self._label_ae is not None else None,
+                representation=self._representation,
+                sources=sources,
+                observer=self._observer,
+            )
+        except KeyboardInterrupt as error:
+            if report.label_ae is None or error.args:
+                raise
+            raise KeyboardInterrupt(
+                "interrupted; the label autoencoder is trained, `labelkin train … --only rerank` "
+                "does the rest"
+            ) from error
         self._observer.trained_reranker(report.rerank)
         adopt_reranker(self._runtime, report.rerank)
         report.method = collection.config.suggest.method
@@ -308,15 +315,19 @@ class Training:
                     name,
                 )
 
-    def _has_outdated_reranker(self) -> bool:
-        """Whether the reranker uses the scores of an autoencoder that has been replaced."""
-        from labelkin.rerank.model import RERANK_NAME, reranker_info
 
-        try:
-            info = reranker_info(self._runtime.models.folder / RERANK_NAME)
-        except ModelNotFoundError:
-            return False
-        return info.uses_autoencoder
+def reranker_uses_label_ae(runtime: Runtime) -> bool:
+    """Whether there is a reranker, and the scores of the label autoencoder are one of its signals.
+
+    False for one that cannot be read: that is no failure of the autoencoder's training.
+    """
+    from labelkin.rerank.model import RERANK_NAME, reranker_info
+
+    try:
+        info = reranker_info(runtime.models.folder / RERANK_NAME)
+    except ModelError:
+        return False
+    return info.uses_autoencoder
 
 
 def fit_cuts(

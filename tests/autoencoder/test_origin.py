@@ -130,7 +130,7 @@ def test_a_model_records_its_origin(small, model, caplog):
         len(info.labels),
     )
     assert info.architecture == model.info.architecture
-    assert f"{origin['new']:,} new ones, {LEFT_OUT} left out" in caplog.text
+    assert f"{origin['new']:,} new, {LEFT_OUT} left out" in caplog.text
     card = (small.collection.path / "models" / "label-ae" / "README.md").read_text()
     assert f"| started from | model `{model.checksum}`" in card
 

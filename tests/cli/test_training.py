@@ -87,6 +87,10 @@ def test_everything_by_default(run: Run, demo: str) -> None:
 
     alone = run("train", demo, *SMALL, "--only", "label-ae")
     assert "The reranker was trained with the previous label autoencoder" in alone.stderr
+    assert run("add", demo, "held.jsonl").exit_code == 0
+    updated = run("train", demo, "--update", "--epochs", 1)
+    assert updated.exit_code == 0, updated.stderr
+    assert "The reranker was trained with the label autoencoder as it was before" in updated.stderr
 
 
 def test_linear(run: Run, demo: str) -> None:

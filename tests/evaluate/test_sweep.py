@@ -2,7 +2,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from labelkin import Indexer
+from labelkin.autoencoder.training_settings import TrainingSettings
 from labelkin.demo import demo_concepts, demo_documents
 from labelkin.evaluate import evaluate, parse_measure
 from labelkin.evaluate.gold import gold_evaluation
@@ -46,3 +49,20 @@ def test_only_what_may_vary_is_varied(tmp_path: Path) -> None:
         # With a depth, the ranking before the cut is what counts.
         values = {t.value for t in sweep(settings, queries, gold, parse_measure("P@5"), varied=CUT)}
         assert len(values) == 1
+
+
+def test_what_has_no_effect_is_tried_once(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="needs the extra `train`")
+    documents = list(demo_documents(120))
+    with Indexer.create(tmp_path / "c", Vocabulary(demo_concepts())) as indexer:
+        indexer.add(documents[:100])
+        indexer.train_label_ae(TrainingSettings(preset="8", epochs=1, device="cpu"))
+        trials = indexer.tune(documents[100:], parse_measure("MiF"), method="label-ae")
+    # The joint autoencoder weighs neighbours by itself; k counts for the number of headings only.
+    by_threshold = [one.settings.label_ae for one in trials if one.settings.label_ae.count is None]
+    assert len(by_threshold) == len(THRESHOLDS)
+    present = Settings().label_ae
+    assert {(one.k, one.weighting, one.distance) for one in by_threshold} == {
+        (present.k, present.weighting, present.distance)
+    }
+    assert {*KS} <= {one.settings.label_ae.k for one in trials}

@@ -4,6 +4,7 @@ from typing import Any, cast
 
 import pytest
 
+from labelkin import Indexer
 from labelkin.exceptions import ConfigError
 from labelkin.scoring.requested import requested_settings
 from labelkin.scoring.settings import Settings
@@ -59,3 +60,17 @@ def test_exclude_adds_and_include_replaces() -> None:
     config = Config.model_validate({"suggest": {"include": ["A"], "exclude": ["B"]}})
     settings = requested_settings(config, cast("Models", None), include=["C"], exclude=["D"])
     assert (settings.include, settings.exclude) == (("C",), ("B", "D"))
+
+
+def test_k_is_not_for_a_joint_autoencoder(trained_indexer: Indexer) -> None:
+    pytest.importorskip("torch", reason="needs the extra `train`")
+    models = trained_indexer.runtime.models
+    for option, value in (("k", 5), ("weighting", "square")):
+        asked: dict[str, Any] = {option: value}
+        with pytest.raises(ConfigError, match=rf"^{option} is not for .* always looks at 60"):
+            requested_settings(Config(), models, "label-ae", **asked)
+        requested_settings(Config(), models, "label-ae", lenient=True, **asked)
+        requested_settings(Config(), models, "mix", **asked)
+        # A count is that of the k nearest.
+        by_count = Config.model_validate({"label_ae": {"count": "mean"}})
+        requested_settings(by_count, models, "label-ae", **asked)

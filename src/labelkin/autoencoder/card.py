@@ -87,7 +87,7 @@ def _origin(info: ModelInfo) -> Iterator[str]:
         yield (
             f"| of its headings | {origin['taken_over']:,} taken over, "
             f"{origin['in_no_document']:,} of them in no document of this collection; "
-            f"{origin['left_out']:,} left out; {origin['new']:,} new ones |"
+            f"{origin['left_out']:,} left out; {origin['new']:,} new |"
         )
 
 

@@ -11,10 +11,15 @@ import numpy as np
 
 from labelkin.autoencoder.architecture import AnyArchitecture
 from labelkin.autoencoder.card import draw_curves, model_card
-from labelkin.autoencoder.model import ModelInfo, save_model, vocabulary_fingerprint
+from labelkin.autoencoder.model import (
+    LabelModel,
+    ModelInfo,
+    save_model,
+    vocabulary_fingerprint,
+)
 from labelkin.autoencoder.origin import Origin
 from labelkin.autoencoder.training_data import Integers, TrainingData
-from labelkin.exceptions import MissingExtraError, TrainingError
+from labelkin.exceptions import CollectionBusyError, MissingExtraError, TrainingError
 from labelkin.store.models import software_versions, training_lock
 
 if TYPE_CHECKING:
@@ -50,16 +55,20 @@ def fit_label_model(
     resume: bool = False,
     watcher: Watcher | None = None,
     is_alone: bool = False,
+    is_resumable: bool = True,
     recorded: TrainingSettings | None = None,
 ) -> AutoencoderReport | None:
     """Train on `data` and make the result the model in `folder`.
 
     Training starts from `origin` if there is one. Among several processes only
     the first writes and gets a report, unless this one trains alone. With `resume`
-    an interrupted training continues from its last checkpoint. `recorded` are the
-    settings of the next training, if others than those of this one.
+    an interrupted training continues from its last checkpoint; one that is not
+    `is_resumable` leaves none. `recorded` are the settings of the next training, if
+    others than those of this one.
     """
-    trainer = _trainer_class()(data, settings, folder, origin, is_alone=is_alone)
+    trainer = _trainer_class()(
+        data, settings, folder, origin, is_alone=is_alone, is_resumable=is_resumable
+    )
     if not trainer.workers.is_first:
         if resume:
             trainer.resume()
@@ -67,14 +76,31 @@ def fit_label_model(
         trainer.forget()
         return None
     with training_lock(folder):
+        if origin is not None:
+            _check_current(origin, folder)
         if resume:
             trainer.resume()
         elif trainer.checkpoints.exists():
             logger.warning("%s: discarding an unfinished training", folder)
             trainer.checkpoints.remove()
-        info = _written(data, vocabulary, recorded or settings, trainer, trainer.run(watcher))
+        try:
+            network = trainer.run(watcher)
+        except BaseException:
+            if not is_resumable:
+                trainer.checkpoints.remove()
+            raise
+        info = _written(data, vocabulary, recorded or settings, trainer, network)
         trainer.forget()
     return AutoencoderReport(info, folder, data.held_out)
+
+
+def _check_current(origin: Origin, folder: Path) -> None:
+    """Raise CollectionBusyError if `folder` had the model to start from and has another now."""
+    model = origin.model
+    if model.folder == folder and LabelModel.checksum_of(folder) != model.checksum:
+        raise CollectionBusyError(
+            f"{folder}: the model has been trained anew meanwhile; run the same command again"
+        )
 
 
 def adopt_model(
@@ -183,7 +209,8 @@ def _trainer_class() -> Any:
 
 def _statistics(data: TrainingData) -> dict[str, Any]:
     return {
-        "documents": len(data.rows),
+        # An update sees some of them again; the model knows all.
+        "documents": data.documents - len(data.held_out),
         "held_out": len(data.held_out),
         "labels": data.labels,
         "label_occurrences": int(data.frequencies.sum()),

@@ -71,7 +71,7 @@ class Origin:
             )
         logger.info(
             "%s: %s of its headings taken over (%s of them in no document here), "
-            "%s new ones, %s left out",
+            "%s new, %s left out",
             folder,
             *(f"{counts[k]:,}" for k in ("taken_over", "in_no_document", "new", "left_out")),
         )

@@ -88,8 +88,10 @@ class Trainer:
         origin: Origin | None = None,
         *,
         is_alone: bool = False,
+        is_resumable: bool = True,
     ) -> None:
         self.data = data
+        self.is_resumable = is_resumable
         self.settings = settings
         self.origin = origin
         self.device = find_device(settings.device)
@@ -187,6 +189,8 @@ class Trainer:
                 speed = (number + 1 - first) * size / max(now - entered, 1e-9)
                 self._watcher(self._progress(loss, speed))
             if self._interruptions.requested:
+                if not self.is_resumable:
+                    raise KeyboardInterrupt
                 self._save()
                 raise KeyboardInterrupt("interrupted; `labelkin train … --resume` continues")
             if now - self._saved > _CHECKPOINT_SECONDS:

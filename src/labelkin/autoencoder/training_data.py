@@ -195,7 +195,7 @@ def make_training_data(
     if len(columns) == 0:
         raise TrainingError(
             f"no label occurs in {counted(min_frequency, 'document')}; lower min_frequency in "
-            "labelkin.toml"
+            "[joint] of labelkin.toml, or in [training] for --recipe paper"
         )
     columns = columns[np.argsort(-frequencies[columns], kind="stable")]
     count = min(math.ceil(len(rows) * held_out), _MOST_HELD_OUT, len(rows) - 2)

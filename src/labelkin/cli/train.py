@@ -145,7 +145,9 @@ def train(
         raise typer.BadParameter("--tune, --linear and --encoder are for the reranker")
     others = (tune, only, recipe, preset, start_from, resume, time_budget)
     if update and (any(others) or linear is not None or encoder is not None or seed is not None):
-        raise typer.BadParameter("--update trains as the model was trained; give --epochs alone")
+        raise typer.BadParameter(
+            "--update trains as the model was trained; it takes --epochs and --device"
+        )
     if start_from is not None and recipe is not None:
         raise typer.BadParameter("give --recipe or --from: the recipe is that of the model")
     if only == Only.RERANK and (recipe or preset or epochs is not None or start_from or resume):
@@ -161,7 +163,7 @@ def train(
     with Indexer.open(collection) as indexer:
         config = indexer.config
         if update:
-            _update(indexer, epochs, representation, json=json)
+            _update(indexer, epochs, device.value, representation, json=json)
             return
         given = {"preset": preset, "epochs": epochs, "seed": seed}
         changes = {name: value for name, value in given.items() if value is not None}
@@ -196,19 +198,27 @@ def train(
 
 
 def _update(
-    indexer: Indexer, epochs: int | None, representation: str | None, *, json: bool
+    indexer: Indexer, epochs: int | None, device: str, representation: str | None, *, json: bool
 ) -> None:
     """Train the label autoencoder further, and print what it is now."""
     from labelkin.cli.training_output import TrainingOutput, label_ae_as_json
+    from labelkin.training import reranker_uses_label_ae
 
     with closing(TrainingOutput(indexer.config.rerank, show=not json)) as output:
         report = indexer.update_label_ae(
-            epochs=epochs, representation=representation, observer=output
+            epochs=epochs, device=device, representation=representation, observer=output
         )
         if report is None:
-            print_message("Nothing new: since the training, no heading was added or got mostly new documents.")
+            print_message(
+                "Nothing new: since the training, no heading was added or got mostly new documents."
+            )
         else:
             output.trained_label_ae(report)
+            if reranker_uses_label_ae(indexer.runtime):
+                print_message(
+                    "The reranker was trained with the label autoencoder as it was before; "
+                    "`labelkin train … --only rerank` trains it again."
+                )
     if json:
         print_json({"label_ae": label_ae_as_json(report)})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from itertools import product
+from itertools import chain, product
 from typing import get_args
 
 import numpy as np
@@ -71,6 +71,7 @@ def sweep(
         ]
     if not any(settings in group for group in groups):
         groups.append([settings])
+    groups = _different(groups, settings, queries)
     trials: list[Trial] = []
     for number, group in enumerate(groups, start=1):
         ranked = method.rank(queries, group[0])
@@ -83,6 +84,18 @@ def sweep(
         if progress is not None:
             progress(number, len(groups))
     return sorted(trials, key=lambda trial: (-trial.value, _changes(trial.settings, settings)))
+
+
+def _different(
+    groups: list[list[Settings]], settings: Settings, queries: Queries
+) -> list[list[Settings]]:
+    """The groups with one of the settings that have the same effect: that which changes least."""
+    method = settings.implementation
+    kept: dict[Settings, Settings] = {}
+    for one in sorted(chain.from_iterable(groups), key=lambda one: _changes(one, settings)):
+        kept.setdefault(method.effective(queries, one), one)
+    chosen = set(kept.values())
+    return [some for group in groups if (some := [one for one in group if one in chosen])]
 
 
 def _changes(tried: Settings, settings: Settings) -> int:

@@ -14,6 +14,7 @@ from typing import Any
 
 from labelkin.autoencoder.ballots import NEIGHBOURS
 from labelkin.autoencoder.model import LabelModel
+from labelkin.exceptions import ConfigError
 from labelkin.neighbours.neighbours import DISTANCES
 from labelkin.scoring.decoder import Decoder
 from labelkin.scoring.evidence import neighbour_evidence
@@ -24,7 +25,7 @@ from labelkin.scoring.ranking import Ranking
 from labelkin.scoring.settings import ScorerSettings, Settings
 from labelkin.scoring.suggestion import Suggestion
 from labelkin.scoring.votes import WEIGHTINGS
-from labelkin.store.models import Model
+from labelkin.store.models import Model, Models
 
 
 class LabelAe(Method):
@@ -36,6 +37,15 @@ class LabelAe(Method):
     def required_models(self) -> tuple[type[Model], ...]:
         """The label autoencoder."""
         return (LabelModel,)
+
+    def check_voting(self, settings: Settings, models: Models) -> None:
+        """Without a count, the joint autoencoder takes neither k nor weighting."""
+        model = models.find(LabelModel)
+        if settings.label_ae.count is None and model is not None and model.is_joint:
+            raise ConfigError(
+                f"the joint label autoencoder always looks at {NEIGHBOURS} neighbours and weighs "
+                "them by itself"
+            )
 
     def depth(self, settings: Settings) -> int:
         """As many neighbours as are averaged, and enough for the joint autoencoder."""
@@ -94,6 +104,13 @@ class LabelAe(Method):
         for k, weighting, distance in product(tried, weightings, DISTANCES):
             scorer = replace(settings.label_ae, k=k, weighting=weighting, distance=distance)
             yield [replace(settings, label_ae=one) for one in cuts_to_try(scorer, thresholds)]
+
+    def effective(self, queries: Queries, settings: Settings) -> Settings:
+        """Without a count, the joint autoencoder takes neither k nor weighting."""
+        scorer = settings.label_ae
+        if scorer.count is not None or not Decoder.of(queries).model.is_joint:
+            return settings
+        return replace(settings, label_ae=ScorerSettings(count=None, threshold=scorer.threshold))
 
     def swept(self, settings: Settings) -> dict[str, Any]:
         """Everything about the average."""

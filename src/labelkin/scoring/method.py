@@ -53,6 +53,10 @@ class Method(ABC):
         """
         return
 
+    def check_voting(self, settings: Settings, models: Models) -> None:  # noqa: ARG002
+        """Raise ConfigError if a model takes neither k nor weighting with these settings."""
+        return
+
     @abstractmethod
     def depth(self, settings: Settings) -> int:
         """How many neighbours the method looks at; 0 if it needs the text alone."""
@@ -114,6 +118,10 @@ class Method(ABC):
         """What `tune` tries: lists of settings that share a ranking and differ in the cut only."""
         tried = dict.fromkeys((self.threshold(settings), *thresholds))
         yield list(dict.fromkeys(self.with_threshold(settings, one) for one in tried))
+
+    def effective(self, queries: Queries, settings: Settings) -> Settings:  # noqa: ARG002
+        """The settings with defaults for what has no effect here: `tune` tries equal ones once."""
+        return settings
 
     def swept(self, settings: Settings) -> dict[str, Any]:
         """The values that `sweep` varies, for a table."""

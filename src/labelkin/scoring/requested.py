@@ -69,6 +69,14 @@ def requested_settings(
         include=tuple(include) if include else None,
         exclude=(*settings.exclude, *exclude) if exclude else None,
     )
+    for name, value in (("k", k), ("weighting", weighting)):
+        if value is not None and not lenient:
+            try:
+                settings.implementation.check_voting(settings, models)
+            except ConfigError as error:
+                raise ConfigError(
+                    f"{named(name)} is not for the method {settings.method} here: {error}"
+                ) from error
     if review is not None and threshold is None and limit is None:
         return settings.implementation.reviewing(settings, models)
     return settings
