@@ -143,7 +143,7 @@ def test_an_update_is_trained_on_what_is_new_and_some_of_the_rest(
     ((data, _),) = fitted
     is_new = data.rows >= OLD_DOCUMENTS
     assert 20 < np.count_nonzero(is_new) <= NEW_DOCUMENTS
-    assert np.count_nonzero(~is_new) == NEW_DOCUMENTS
+    assert np.count_nonzero(~is_new) == np.count_nonzero(data.all_rows >= OLD_DOCUMENTS)
     assert data.neighbours is not None
     assert data.left_out is not None
     bound = int(str(data.left_out["bound"]), 16)
