@@ -19,7 +19,7 @@ from labelkin.autoencoder.training_data import TrainingData
 from labelkin.autoencoder.training_settings import FITTED, TrainingSettings, paper_settings
 from labelkin.demo import demo_concepts, demo_documents
 from labelkin.exceptions import CollectionBusyError, ConfigError, TrainingError
-from labelkin.label_ae_training import TrainingSources, fold_autoencoders
+from labelkin.label_ae_training import TrainingSources, _training_data, fold_autoencoders
 from labelkin.rerank.settings import RerankTrainingSettings
 from labelkin.store.held_out import document_key
 from labelkin.training_plan import TrainingObserver
@@ -205,6 +205,33 @@ def test_a_reranker_does_without_an_adopted_model(
     assert report.rerank is not None
     assert "autoencoder" not in report.rerank.info.groups
     assert "the model that it started from may have seen the documents" in caplog.text
+
+
+def test_an_update_needs_an_epoch(grown: Indexer) -> None:
+    with pytest.raises(TrainingError, match="at least 1 epoch"):
+        grown.update_label_ae(epochs=0)
+
+
+def test_documents_to_validate_with_are_always_searched(grown: Indexer) -> None:
+    views = grown.runtime.views()
+    few = replace(TINY, documents=30, held_out=0.1)
+    data = _training_data(views.snapshot, few, None)
+    found = TrainingSources(grown.search(), views).completed(data, few)
+    assert found.neighbours is not None
+    assert len(found.neighbours.rows) == 30
+    assert set(data.held_out.tolist()) <= set(found.neighbours.rows.tolist())
+
+
+def test_a_model_of_another_collection_may_have_seen_everything(
+    grown: Indexer, tmp_path: Path
+) -> None:
+    adopted = replace(TINY, epochs=0)
+    with Indexer.create(tmp_path / "other", Vocabulary(demo_concepts(0)), language="en") as other:
+        other.add(demo_documents(50, 0))
+        other.train_label_ae(adopted, start_from=grown.collection.path)
+        assert model_of(other).info.data["left_out"] is None
+    grown.train_label_ae(adopted, start_from=grown.collection.path)
+    assert model_of(grown).info.data["left_out"] is not None
 
 
 def test_what_trainings_share_is_found_once(

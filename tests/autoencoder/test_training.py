@@ -28,11 +28,34 @@ torch = pytest.importorskip("torch", reason="needs the extra `train`")
 
 from labelkin.autoencoder.checkpoint import CheckpointFolder, Position
 from labelkin.autoencoder.optimisation import Schedule
-from labelkin.autoencoder.training import Trainer, TrainingProgress
+from labelkin.autoencoder.training import Trainer, TrainingProgress, _reused_memory
 
 
 def weights(trainer: Trainer) -> dict[str, np.ndarray]:
     return {name: value.numpy().copy() for name, value in trainer.network.state_dict().items()}
+
+
+def test_memory_is_reused_only_while_a_training_runs(monkeypatch):
+    calls = []
+
+    class Library:
+        def mallopt(self, option, value):
+            calls.append((option, value))
+
+        def malloc_trim(self, _):
+            calls.append("trimmed")
+
+    monkeypatch.setattr("ctypes.CDLL", lambda _: Library())
+    with pytest.raises(KeyboardInterrupt), _reused_memory():
+        assert [value for _, value in calls] == [1 << 30, 1 << 30]
+        raise KeyboardInterrupt
+    assert calls[2:] == [(-3, 128 * 1024), (-1, 128 * 1024), "trimmed"]
+
+
+def test_memory_of_other_c_libraries(monkeypatch):
+    monkeypatch.setattr("ctypes.CDLL", lambda _: object())
+    with _reused_memory():
+        pass
 
 
 def test_training_fits_label_sets_with_a_pattern(tmp_path):
