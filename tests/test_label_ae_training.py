@@ -26,6 +26,8 @@ from labelkin.training_plan import TrainingObserver
 
 pytest.importorskip("torch", reason="needs the extra `train`")
 
+from labelkin.autoencoder.training import TrainingProgress
+
 TINY = TrainingSettings(preset="8", epochs=2, device="cpu")
 NEW = Concept("NEW", names={"en": "Weather Balloons"})
 OLD_DOCUMENTS, NEW_DOCUMENTS = 200, 40
@@ -210,6 +212,19 @@ def test_a_reranker_does_without_an_adopted_model(
 def test_an_update_needs_an_epoch(grown: Indexer) -> None:
     with pytest.raises(TrainingError, match="at least 1 epoch"):
         grown.update_label_ae(epochs=0)
+
+
+def test_an_update_does_not_discard_an_unfinished_training(grown: Indexer) -> None:
+    class Interrupting(TrainingObserver):
+        def epoch(self, progress: TrainingProgress) -> None:
+            if progress.epoch > 1:
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        grown.train_label_ae(TINY, observer=Interrupting())
+    with pytest.raises(TrainingError, match=r"unfinished training.*--resume"):
+        grown.update_label_ae()
+    grown.train_label_ae(TINY, resume=True)
 
 
 def test_documents_to_validate_with_are_always_searched(grown: Indexer) -> None:

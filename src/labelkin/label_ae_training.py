@@ -168,6 +168,11 @@ def update_label_ae(
     if epochs is not None and epochs < 1:
         raise TrainingError("an update needs at least 1 epoch")
     model = runtime.models.get(LabelModel)
+    if (model.folder / "checkpoint").is_dir():
+        raise TrainingError(
+            f"{model.folder}: there is an unfinished training, which an update would discard; "
+            "continue it with `labelkin train … --resume`, or train again without --update"
+        )
     snapshot = views.snapshot
     new = _rows_since(snapshot, model)
     origin = find_origin(model.folder, snapshot.columns_by_id())

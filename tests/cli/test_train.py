@@ -210,6 +210,7 @@ def test_an_update(run: Run, demo: str) -> None:
     done = run("train", demo, "--update", "--epochs", 1, "--json")
     assert done.exit_code == 0, done.stderr
     assert json.loads(done.stdout)["label_ae"]["training"]["epochs"] == 1
+    assert "at least 1 epoch" in run("train", demo, "--update", "--epochs", 0).stderr
     refused = run("train", demo, "--update", "--preset", "8")
     assert refused.exit_code == 2
     assert "--update trains as the model was trained" in refused.stderr

@@ -135,6 +135,8 @@ def train(
     `rerank` becomes the default method if it does better than votes on held-out documents. The
     cuts of label-ae, mix and mix-ranked are chosen on such documents too, unless set by hand.
     """
+    if update and epochs == 0:
+        raise typer.BadParameter("--update needs at least 1 epoch")
     if start_from is None and epochs == 0:
         raise typer.BadParameter("--epochs 0 needs --from: there is no model to adopt")
     if start_from is not None and preset is not None:
