@@ -260,20 +260,20 @@ def scale(work: Path) -> None:
         with Indexer.open(folder) as indexer:
             indexer.build()
             splits = Splits(indexer)
-            ranked = {"knn": votes(splits)}
-            seconds = {}
+            row = {"documents": size, "seconds": {}, "values": {}}
+            row["values"]["knn"], _ = splits.values(votes(splits))
+            rows.append(row)
             for name, settings in (("joint", TrainingSettings()), ("paper", paper_settings())):
                 started = time.process_time()
                 indexer.train_label_ae(settings, observer=Stages())
-                seconds[name] = time.process_time() - started
+                row["seconds"][name] = time.process_time() - started
                 # Queries keep the model that they have seen: new ones see the new model.
-                ranked[name] = Splits(indexer).by_method("label-ae")
-            values = {name: splits.values(one)[0] for name, one in ranked.items()}
-            rows.append({"documents": size, "values": values, "seconds": seconds})
-            say(f"{size}: " + ", ".join(f"{n} {v['test']['MiF']:.4f}" for n, v in values.items()))
+                ranked = Splits(indexer).by_method("label-ae")
+                row["values"][name], _ = splits.values(ranked)
+                say(f"{size}, {name}: " + splits.shown(ranked))
+                (work / "scale.json").write_text(json.dumps(rows, indent=1))
             if size == SIZES[-1]:
-                Rows(work / "steps").add(PAPER, "knn", ranked["paper"], seconds["paper"] / 60)
-        (work / "scale.json").write_text(json.dumps(rows, indent=1))
+                Rows(work / "steps").add(PAPER, "knn", ranked, row["seconds"]["paper"] / 60)
 
 
 def coming_later(documents: list[Document]) -> tuple[set[str], set[str]]:
