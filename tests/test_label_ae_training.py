@@ -93,15 +93,17 @@ def test_an_update_keeps_what_the_model_knows(
     assert grown.update_label_ae() is not None
     after, ((data, origin),) = model_of(grown), fitted
     old, new = before.tensors(), after.tensors()
-    for name in old.keys() - {*LABEL_TABLES, "frequencies", "rare"}:
+    for name in old.keys() - {*LABEL_TABLES, "frequencies"}:
         assert np.array_equal(old[name], new[name]), name
     places = origin.places(data)
     is_renewed = data.renewed
     assert is_renewed is not None
-    for name in LABEL_TABLES:
-        kept = ~is_renewed
+    for name in (*LABEL_TABLES, "frequencies"):
+        kept = ~is_renewed & (places >= 0)
         assert np.array_equal(new[name][kept], old[name][places[kept]]), name
-    trained = is_renewed & (places >= 0) & (data.frequencies > 3)
+    known = places >= 0
+    assert np.array_equal(new["inputs.weight"][known], old["inputs.weight"][places[known]])
+    trained = is_renewed & known & (data.frequencies > 3)
     assert not np.array_equal(new["outputs.bias"][trained], old["outputs.bias"][places[trained]])
 
 

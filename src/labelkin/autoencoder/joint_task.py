@@ -82,18 +82,14 @@ class JointTask(Task):
             self._train_only(torch.from_numpy(np.flatnonzero(data.renewed)).to(device))
 
     def _train_only(self, labels: Tensor) -> None:
-        """Train the rows of some labels, and compute no other outputs; other weights stay."""
+        """Train the output rows of some labels, and compute no other outputs.
+
+        The scores of all other labels stay as they are: a row of the input table would
+        change them, without a loss that keeps them right.
+        """
         self._renewed = OutputSample(labels, torch.ones(len(labels), device=labels.device))
-        network = self.network
-        network.requires_grad_(False)
-        for table in (network.inputs.weight, network.outputs.weight, network.outputs.bias):
-            table.requires_grad_(True)
-        chosen = torch.zeros(self.data.labels, 1, device=labels.device)
-        chosen[labels] = 1
-        # Adam leaves a row whose gradients are all 0 where it is.
-        network.inputs.weight.register_hook(  # type: ignore[no-untyped-call]
-            lambda gradient: gradient * chosen
-        )
+        self.network.requires_grad_(False)
+        self.network.outputs.requires_grad_(True)
 
     @property
     def rows(self) -> Integers:
@@ -151,8 +147,10 @@ class JointTask(Task):
             scores.append(logits[high].cpu().numpy())
             is_right.append(right[high].cpu().numpy())
         loss /= max(len(validation), 1)
-        low = torch.cat(rare) if rare else torch.zeros(0)
-        self.network.rare.fill_(float(low.mean()) if len(low) else float(_LOWEST))
+        if self._renewed is None:
+            # An update leaves the scores of labels that it does not train as they were.
+            low = torch.cat(rare) if rare else torch.zeros(0)
+            self.network.rare.fill_(float(low.mean()) if len(low) else float(_LOWEST))
         best = _best_cut(np.concatenate(scores), np.concatenate(is_right), true)
         return {"validation_loss": loss, "validation_score": best["MiF"], **best}
 

@@ -111,6 +111,10 @@ class Origin:
             tensors[name][places < 0] = 0
         tensors["outputs.bias"] = np.maximum(tensors["outputs.bias"], old["rare"])
         _take_over(tensors, old, _TABLES, places)
+        if data.renewed is not None:
+            # Labels that are not trained score as before.
+            kept = np.where(data.renewed, -1, places)
+            _take_over(tensors, old, ("frequencies",), kept)
         if data.texts is not None:
             known = {word: n for n, word in enumerate(self.model.words())}
             words = data.texts.terms.words
