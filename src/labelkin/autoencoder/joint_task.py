@@ -84,10 +84,12 @@ class JointTask(Task):
     def _train_only(self, labels: Tensor) -> None:
         """Train the output rows of some labels, and compute no other outputs.
 
-        The scores of all other labels stay as they are: a row of the input table would
-        change them, without a loss that keeps them right.
+        All other weights stay as they are: a row of the input table would change the
+        scores of other labels, without a loss that keeps them right.
         """
-        self._renewed = OutputSample(labels, torch.ones(len(labels), device=labels.device))
+        # An update sees a part of the documents that lack these labels: each stands for several.
+        weight = self.data.documents / len(self._rows)
+        self._renewed = OutputSample(labels, torch.full((len(labels),), weight).to(labels.device))
         self.network.requires_grad_(False)
         self.network.outputs.requires_grad_(True)
 
