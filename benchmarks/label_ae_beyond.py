@@ -423,8 +423,8 @@ def _steps(work: Path, kin: Path | None) -> Iterator[str]:
     yield ""
     yield (
         "Trained without the 6,168 records that the reranker holds out. The cut of every line is "
-        "chosen on dev; that of `knn` with its k and weights. head, torso and tail are MiF of headings with 1,000 and more, "
-        "100 to 999, and fewer records. p compares MiF (paired randomisation test): a line that "
+        "chosen on dev; that of `knn` with its k and weights. head, torso and tail are MiF of "
+        "headings with 1,000 and more, 100 to 999, and fewer records. p compares MiF (paired randomisation test): a line that "
         "starts with + with the step before it, one of the joint network's variants with the joint "
         "network, one of the methods that the paper names as kin (benchmarks/kin.py says how they "
         "differ from their papers) with its control, which lacks the autoencoder. Kin see the "
@@ -521,8 +521,8 @@ def _scale(rows: list[dict[str, Any]]) -> Iterator[str]:
     draw_scale(rows)
     yield ""
     yield (
-        "From 5,000 records to 43,178 the paper's network does not close its gap to votes (on l1000 "
-        "it widens). The joint one is ahead of votes at every size; its lead is largest where "
+        "From 5,000 records to 43,178 the paper's network does not close its gap to votes (on "
+        "l1000 it widens). The joint one is ahead of votes at every size; its lead is largest where "
         "records are few."
     )
 
@@ -554,7 +554,7 @@ def draw_scale(rows: list[dict[str, Any]]) -> None:
         axes.set_title(split, loc="left")
         axes.spines[["top", "right"]].set_visible(False)
     panels[0].set_ylabel("MiF")
-    panels[0].legend(frameon=False)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
     folder = ROOT / "results" / "figures"
     folder.mkdir(exist_ok=True)
     with (folder / "label-ae-scale.png").open("wb") as file:
