@@ -424,9 +424,10 @@ def _steps(work: Path, kin: Path | None) -> Iterator[str]:
     yield (
         "Trained without the 6,168 records that the reranker holds out. The cut of every line is "
         "chosen on dev; that of `knn` with its k and weights. head, torso and tail are MiF of "
-        "headings with 1,000 and more, 100 to 999, and fewer records. p compares MiF (paired randomisation test): a line that "
-        "starts with + with the step before it, one of the joint network's variants with the joint "
-        "network, one of the methods that the paper names as kin (benchmarks/kin.py says how they "
+        "headings with 1,000 and more, 100 to 999, and fewer records. p compares MiF (paired "
+        "randomisation test): a line that starts with + with the step before "
+        "it, one of the joint network's variants with the joint network, one of the methods that "
+        "the paper names as kin (benchmarks/kin.py says how they "
         "differ from their papers) with its control, which lacks the autoencoder. Kin see the "
         "words of the text only. Minutes are of CPU, for the training alone."
     )
@@ -522,8 +523,8 @@ def _scale(rows: list[dict[str, Any]]) -> Iterator[str]:
     yield ""
     yield (
         "From 5,000 records to 43,178 the paper's network does not close its gap to votes (on "
-        "l1000 it widens). The joint one is ahead of votes at every size; its lead is largest where "
-        "records are few."
+        "l1000 it widens). The joint one is ahead of votes at every size; its lead is largest "
+        "where records are few."
     )
 
 
