@@ -201,7 +201,7 @@ def make_architecture(
 def latent_size(name: str, labels: int, documents: int) -> int:
     """The size of the joint latent space that `name` means: `auto`, or a number.
 
-    It grows with what there is to learn. results/label-ae-beyond.md has the measurements.
+    It grows with what there is to learn; other sizes were not measured.
     """
     if name == "auto":
         return _rounded(4 * min(labels, documents / 2.5) ** 0.5, 32, 512)
