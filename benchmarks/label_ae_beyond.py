@@ -600,7 +600,7 @@ def _tried() -> Iterator[str]:
         "The same records as for `--update` above, one training each: MiF of all headings / of the "
         "new ones. Where all weights are trained on a tenth of new records and as many old ones, "
         "the network forgets a little of everything else. Chosen on dev, but the other splits were "
-        "in view. Also tried, none better on dev: rates of 0.1, 0.6 and 3, only headings that are "
+        "in view. Also tried, none better on dev: a rate of 3, only headings that are "
         "wholly new, more of the average's weights before."
     )
     yield ""
