@@ -47,11 +47,14 @@ def test_quick_keeps_all_rows() -> None:
     assert all(model.minutes == 0.3 for model in quick.models.values())
 
 
-def test_limits_by_size() -> None:
-    grid = read_grid("scale")
-    assert grid.limits("medium", 5000) == (8, 0.0)
-    assert grid.limits("medium", 0) == (200, 25.0)
-    assert read_grid("scale", quick=True).limits("medium", 2000) == (200, 0.25)
+@pytest.mark.parametrize("name", ["paper", "scale"])
+def test_trainings_end_by_convergence_not_by_time(name: str) -> None:
+    for model in read_grid(name).models.values():
+        assert (model.minutes, model.patience) == (0.0, 5)
+
+
+def test_scale_can_reuse_the_medium_model_of_paper() -> None:
+    assert read_grid("scale").models["medium"] == read_grid("paper").models["medium"]
 
 
 @pytest.mark.parametrize("quick", [False, True])
@@ -139,4 +142,4 @@ def test_the_full_size_grid_has_no_stand_ins_and_no_limits() -> None:
     grid = read_grid("medline")
     assert len([row for row in rows_of(grid) if paper_key(row, grid.table(row.table))]) == 223
     assert not any(part.stand_in for part in grid.representations.values())
-    assert all(grid.limits(name, 0) == (15, 0.0) for name in grid.models)
+    assert all((model.epochs, model.minutes) == (15, 0.0) for model in grid.models.values())

@@ -77,12 +77,11 @@ class RepresentationPart(Section):
 class ModelPart(TrainingSection):
     """A label autoencoder of the paper: the keys of labelkin.toml's [training], and a time limit.
 
-    Collections of the sizes in `epochs_by_size` train for that many epochs without a time limit.
+    0 minutes is no limit.
     """
 
     recipe: Literal["paper"] = "paper"
     minutes: float = Field(default=0.0, ge=0.0)
-    epochs_by_size: dict[str, int] = Field(default={})
 
 
 class SinglePart(Section):
@@ -195,18 +194,11 @@ class Grid(Section):
         """The table called `name`."""
         return next(table for table in self.tables if table.name == name)
 
-    def limits(self, model: str, size: int) -> tuple[int, float]:
-        """The epochs and minutes that a model trains on this size; 0 minutes is no time limit."""
-        part = self.models[model]
-        if str(size) in part.epochs_by_size:
-            return part.epochs_by_size[str(size)], 0.0
-        return part.epochs, part.minutes
-
     def reduced(self) -> Grid:
         """The smaller version that `[quick]` describes."""
         if self.quick is None:
             raise ConfigError(f"the grid {self.name!r} has no [quick]; run it without --quick")
-        limits = {"minutes": self.quick.minutes, "epochs_by_size": {}}
+        limits = {"minutes": self.quick.minutes}
         return self.model_copy(
             update={
                 "name": f"{self.name}-quick",

@@ -112,10 +112,8 @@ class Plan:
     def model(self, size: int, name: str) -> ModelStage:
         """A label autoencoder of the grid."""
         if (size, name) not in self._models:
-            part = self.grid.models[name].model_dump(exclude={"epochs_by_size"})
-            epochs, minutes = self.grid.limits(name, size)
-            part |= {"epochs": epochs, "minutes": minutes, "seed": self.grid.seed}
-            settings = paper_settings(**part)
+            part = self.grid.models[name].model_dump()
+            settings = paper_settings(**part | {"seed": self.grid.seed})
             stage = ModelStage(self.work, name, settings, self.collection(size))
             self._models[size, name] = stage
         return self._models[size, name]
