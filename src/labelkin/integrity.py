@@ -30,7 +30,8 @@ from labelkin.desk.desk import Desk
 from labelkin.exceptions import CollectionDamagedError, ConfigError, LabelkinError
 from labelkin.inspection import LSA_NAME
 from labelkin.layout import DESK_NAME
-from labelkin.neighbours.tantivy_engine import TantivyEngine, read_record
+from labelkin.neighbours.engine import ENGINES
+from labelkin.neighbours.term_index import stored_index
 from labelkin.neighbours.vector_file import VectorFile
 from labelkin.rerank.model import RERANK_NAME, reranker_info, verify_reranker
 from labelkin.store.collection import Collection, check_database_file
@@ -338,14 +339,18 @@ def _knows(reader: PinnedReader, generation: int, token: str) -> bool:
 
 
 def _check_terms(folder: Path, reader: PinnedReader) -> None:
-    if not (folder / "meta.json").exists() or not (folder / "labelkin.json").exists():
+    if not (folder / "labelkin.json").exists():
         # Nothing was committed yet.
         return
-    record = read_record(folder, {})
-    if not record.kinds:
+    record = stored_index(folder)
+    if record is None:
+        if not any(folder.glob("meta.json")) and not any(folder.glob("segment-*")):
+            # An index of another package's engine.
+            return
         raise CollectionDamagedError(f"{folder / 'labelkin.json'}: cannot be read")
-    TantivyEngine(folder, record.kinds, read_only=True).verify()
-    if record.next_row and not _knows(reader, record.generation, record.token):
+    ENGINES[record.engine](folder, record.kinds, read_only=True).verify()
+    applied = record.applied
+    if applied.next_row and not _knows(reader, applied.generation, applied.token):
         raise CollectionDamagedError(
             f"{folder}: built from a state that the database does not have"
         )

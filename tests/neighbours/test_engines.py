@@ -192,6 +192,16 @@ class TestTantivy(EngineConformance):
             self.rows(again, query("rye"))
 
 
+class TestPostings(EngineConformance):
+    def open(
+        self, folder: Path, fields: Mapping[str, str], *, read_only: bool = False
+    ) -> TermEngine:
+        return ENGINES["postings"](folder, fields, read_only=read_only)
+
+    def commit_often(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("labelkin.neighbours.postings_engine._TOKENS_A_SEGMENT", 1)
+
+
 @pytest.fixture
 def memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine in memory as another package would register it."""
@@ -199,11 +209,13 @@ def memory(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_engines_are_found_by_name(memory: None, tmp_path: Path) -> None:
-    assert ENGINES.names() == ["tantivy", "memory"]
+    assert ENGINES.names() == ["tantivy", "postings", "memory"]
     assert ENGINES["tantivy"] is TantivyEngine
     with ENGINES["memory"](tmp_path, {}, read_only=True) as engine:
         assert type(engine).__name__ == "MemoryEngine"
-    with pytest.raises(ConfigError, match="no term engine 'lucene'; known: tantivy, memory"):
+    with pytest.raises(
+        ConfigError, match="no term engine 'lucene'; known: tantivy, postings, memory"
+    ):
         ENGINES["lucene"]
 
 

@@ -40,10 +40,14 @@ def idf(documents: int, with_term: int) -> float:
     return math.log(1 + (documents - with_term + 0.5) / (with_term + 0.5))
 
 
+def damping(length: float, average_length: float) -> float:
+    """What dampens the frequencies of terms in a document; `length` is quantised."""
+    return K1 * (1 - B + B * length / (average_length or 1.0))
+
+
 def term_score(frequency: float, length: float, average_length: float) -> float:
     """The score of a term in a document, without the idf; `length` is quantised."""
-    damping = K1 * (1 - B + B * length / (average_length or 1.0))
-    return (K1 + 1) * frequency / (frequency + damping)
+    return (K1 + 1) * frequency / (frequency + damping(length, average_length))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +64,9 @@ class FieldStatistics:
 
         `frequencies` and `length` are the document's; terms it lacks add nothing.
         """
-        quantised = quantised_length(length)
+        added = damping(quantised_length(length), self.average_length)
         return {
-            term: weight * term_score(frequencies[term], quantised, self.average_length)
+            term: weight * ((K1 + 1) * frequency / (frequency + added))
             for term, weight in idfs.items()
-            if term in frequencies
+            if (frequency := frequencies.get(term))
         }

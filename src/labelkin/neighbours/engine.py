@@ -29,6 +29,10 @@ IndexedDocument = tuple[int, Mapping[str, Sequence[str]]]
 WeightedTerms = Mapping[str, Mapping[str, float]]
 Hits = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
 
+#: Scores that differ by less than this share of the best count as equal: a float32 sum depends on
+#: the order in which an engine adds.
+TIE = 1e-5
+
 
 @dataclass(frozen=True, slots=True)
 class EngineState:
@@ -62,9 +66,22 @@ class EngineSearcher(ABC):
         """For each query the rows and scores of the `k` best documents, best first.
 
         Rows in `excluded` (one container per query) do not count. Scores that
-        differ by less than 1e-5 of the best count as equal; equal ones are
+        differ by less than TIE of the best count as equal; equal ones are
         ordered by row, and a tie at the last place is resolved to its end.
         """
+
+
+def tie_ranks(scores: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Numbers that are the same for scores that count as equal, and higher for higher ones."""
+    best = float(scores.max(initial=0.0))
+    ranks: npt.NDArray[np.float32] = np.round(scores / (best * TIE)) if best > 0 else scores
+    return ranks
+
+
+def best_hits(rows: npt.NDArray[np.int64], scores: npt.NDArray[np.float32], k: int) -> Hits:
+    """The `k` best of some rows, equal ones by row."""
+    order = np.lexsort((rows, -tie_ranks(scores)))[:k]
+    return rows[order], scores[order]
 
 
 class TermEngine(Closing, ABC):
@@ -73,6 +90,10 @@ class TermEngine(Closing, ABC):
     @abstractmethod
     def state(self) -> EngineState:
         """What the index reflects; StoreDamagedError if it cannot be read."""
+
+    def recorded(self) -> StoreState:
+        """What the index claims to reflect, as far as that is known without opening it."""
+        return self.state().applied
 
     @abstractmethod
     def apply(
@@ -115,6 +136,9 @@ class EngineFactory(Protocol):
 ENGINES: Registry[EngineFactory] = Registry(
     "labelkin.engines",
     "term engine",
-    {"tantivy": "labelkin.neighbours.tantivy_engine:TantivyEngine"},
+    {
+        "tantivy": "labelkin.neighbours.tantivy_engine:TantivyEngine",
+        "postings": "labelkin.neighbours.postings_engine:PostingsEngine",
+    },
     factories=True,
 )

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 from labelkin.closing import Closing
 from labelkin.exceptions import CollectionError, ConfigError
 from labelkin.memo import Memo
+from labelkin.neighbours.bulk import BulkIndex
 from labelkin.neighbours.heading_terms import index_fields
+from labelkin.neighbours.postings_engine import ENGINE_NAME, can_run
 from labelkin.neighbours.search import NeighbourSearch, SearchContext
 from labelkin.neighbours.term_index import TermIndex
 from labelkin.represent.cache import open_term_cache
@@ -30,6 +32,7 @@ class Indexes(Closing):
         self._is_closed = False
         self._terms = Memo()
         self._vectors = Memo()
+        self._bulk = Memo()
 
     def stop(self) -> None:
         """Have builds under way end soon; they continue when the collection is opened again."""
@@ -114,18 +117,17 @@ class Indexes(Closing):
         from labelkin.neighbours.term_search import TermSearch
 
         representation = make_representation(parts[0], snapshot.config.representation)
-        index = self._term_index(snapshot, parts[0])
-        return TermSearch(snapshot, self.context, representation, index)
+        index, bulk = self._term_index(snapshot, parts[0]), self._bulk_index(snapshot, parts[0])
+        return TermSearch(snapshot, self.context, representation, index, bulk)
 
-    def _term_index(self, snapshot: Snapshot, name: str) -> TermIndex:
+    def _term_index(self, snapshot: Snapshot, name: str, engine: str | None = None) -> TermIndex:
+        """The index of a representation, on the engine of labelkin.toml or another."""
         representation = make_representation(name, snapshot.config.representation)
         settings = snapshot.config.neighbours
-        engine, headings = settings.engine, settings.heading_weight > 0
-        fields = index_fields(representation, headings=headings)
-        key = (engine, *(f"{field} {version}" for field, version in fields.items()))
+        engine, headings = engine or settings.engine, settings.heading_weight > 0
         self._check_open()
         return self._terms.get(
-            key,
+            (engine, *_index_key(snapshot, name)),
             lambda: TermIndex(
                 snapshot,
                 representation,
@@ -134,6 +136,16 @@ class Indexes(Closing):
                 lambda: self._is_closed,
                 headings=headings,
             ),
+        )
+
+    def _bulk_index(self, snapshot: Snapshot, name: str) -> BulkIndex | None:
+        """What searches large batches; None if it is switched off or cannot be used here."""
+        settings = snapshot.config.neighbours
+        if not settings.bulk or settings.engine == ENGINE_NAME or not can_run():
+            return None
+        return self._bulk.get(
+            _index_key(snapshot, name),
+            lambda: BulkIndex(lambda latest: self._term_index(latest, name, ENGINE_NAME)),
         )
 
     def _vector_state(self, snapshot: Snapshot, name: str) -> VectorState:
@@ -153,6 +165,14 @@ class Indexes(Closing):
     def _check_open(self) -> None:
         if self._is_closed:
             raise CollectionError(f"{self._collection.path}: the collection is closed")
+
+
+def _index_key(snapshot: Snapshot, name: str) -> tuple[str, ...]:
+    """The fields of a representation with their versions: what an index depends on."""
+    representation = make_representation(name, snapshot.config.representation)
+    headings = snapshot.config.neighbours.heading_weight > 0
+    fields = index_fields(representation, headings=headings)
+    return tuple(f"{field} {version}" for field, version in fields.items())
 
 
 def representation_name(snapshot: Snapshot, asked: str | None) -> str:

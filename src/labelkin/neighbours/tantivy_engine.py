@@ -36,6 +36,8 @@ from labelkin.neighbours.engine import (
     IndexedDocument,
     TermEngine,
     WeightedTerms,
+    best_hits,
+    tie_ranks,
 )
 from labelkin.store.derived import StoreDamagedError, StoreState
 
@@ -52,8 +54,6 @@ _LINK_ATTEMPTS = 5
 _WRITER_BYTES = 256_000_000
 _SMALL_WRITER_BYTES = 15_000_000
 _SMALL = 1000
-# A float32 sum depends on the order in which the engine adds.
-_TIE = 1e-5
 _TIE_MARGIN = 8
 _CACHED_TERMS = 200_000
 
@@ -343,14 +343,12 @@ class TantivySearcher(EngineSearcher):
             if without:
                 kept = ~np.isin(rows, list(without))
                 rows, scores = rows[kept], scores[kept]
-            best = float(scores[0]) if len(scores) else 0.0
-            ranks = np.round(scores / (best * _TIE)) if best > 0 else scores
+            ranks = tie_ranks(scores)
             # A tie that reaches past the last hit may hide a smaller row.
             if is_exhausted or (len(ranks) > k and ranks[k - 1] != ranks[-1]):
                 break
             limit *= 2
-        order = np.lexsort((rows, -ranks))[:k]
-        return rows[order], scores[order]
+        return best_hits(rows, scores, k)
 
     def _term_query(self, field: str, term: str, weight: float) -> tantivy.Query:
         import tantivy

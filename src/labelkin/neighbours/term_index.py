@@ -13,7 +13,8 @@ import logging
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from labelkin.checksums import SMALL
 from labelkin.exceptions import CollectionError, MissingExtraError
@@ -24,6 +25,8 @@ from labelkin.neighbours.heading_terms import (
     index_fields,
     text_kinds,
 )
+from labelkin.neighbours.postings_engine import ENGINE_NAME
+from labelkin.neighbours.postings_engine import Record as PostingsRecord
 from labelkin.neighbours.tantivy_engine import FORMAT_VERSION, Record, read_record
 from labelkin.represent.cache import TermCache
 from labelkin.represent.representation import KINDS, Representation, kind_names
@@ -105,6 +108,13 @@ class TermIndex(DerivedStore):
             if self._searcher is None or self._searcher[0] != self.state:
                 self._searcher = (self.state, self._engine.searcher())
             return self._searcher[1]
+
+    def missing_rows(self, reader: Reader) -> int:
+        """About how many rows would be added to bring the index to the reader's generation."""
+        with self.lock:
+            state = self.state if self.state != StoreState() else self._engine.recorded()
+        known = state.next_row if reader.knows(state.generation, state.token) else 0
+        return max(reader.generation().next_row - known, 0)
 
     def catch_up(self, reader: Reader, progress: BuildProgress | None = None) -> int:
         """Bring the index to the reader's generation; the number of documents new to it."""
@@ -211,18 +221,44 @@ class TermIndex(DerivedStore):
         """
         named = _named_fields(config)
         for other in self._indexes.glob(f"{_PREFIX}*"):
-            kinds = read_record(other, {}).kinds
-            if not kinds:
-                # An index of another engine or of a later version.
+            record = stored_index(other)
+            if record is None or other == self.folder:
+                # Itself, or an index of another package's engine or of a later version.
                 continue
-            is_contained = kinds.items() <= self._versions.items() and set(kinds) not in named
-            if other == self.folder or not (is_contained or _is_outdated(kinds, config)):
+            kinds = record.kinds
+            is_contained = (
+                record.engine == self._engine_name
+                and kinds.items() <= self._versions.items()
+                and set(kinds) not in named
+            )
+            if not (is_contained or _is_outdated(kinds, config)):
                 continue
             with FileLock(beside(other, "open")) as lock:
                 if lock.take():
                     shutil.rmtree(other, ignore_errors=True)
                     for kind in ("open", "write"):
                         beside(other, kind).unlink(missing_ok=True)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredIndex:
+    """What the folder of an index says: its engine, fields with versions, what it reflects."""
+
+    engine: str
+    kinds: dict[str, str]
+    applied: StoreState
+
+
+def stored_index(folder: Path) -> StoredIndex | None:
+    """What the index in a folder is; None if its record cannot be read."""
+    record = read_record(folder, {})
+    if record.kinds:
+        return StoredIndex(_DEFAULT_ENGINE, record.kinds, record.applied)
+    with suppress(OSError, ValueError):
+        postings = PostingsRecord.read(folder, {})
+        if postings.kinds:
+            return StoredIndex(ENGINE_NAME, postings.kinds, postings.applied)
+    return None
 
 
 def indexed_kinds(reader: Reader) -> list[str]:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from labelkin.corpus.document import Document
-from labelkin.neighbours.bm25 import idf
+from labelkin.neighbours.bm25 import FieldStatistics, idf
+from labelkin.neighbours.bulk import BulkIndex
 from labelkin.neighbours.engine import EngineSearcher, Hits
 from labelkin.neighbours.heading_terms import HeadingTerms, field_kind, heading_field
 from labelkin.neighbours.neighbours import NO_NEIGHBOUR, Neighbours
@@ -63,11 +64,13 @@ class TermSearch(NeighbourSearch):
         context: SearchContext,
         representation: Representation,
         index: TermIndex,
+        bulk: BulkIndex | None = None,
     ) -> None:
         super().__init__(snapshot, context)
         self.representation = representation
         self._index = index
         self._searcher = index.searcher(snapshot)
+        self._bulk = bulk
 
     def _fingerprint(self) -> dict[str, Any]:
         return {
@@ -88,6 +91,13 @@ class TermSearch(NeighbourSearch):
         return ", ".join(parts)
 
     def _search(self, texts: Texts, k: int) -> Neighbours:
+        if self._bulk is not None:
+            searcher = self._bulk.searcher_for(len(texts), self.snapshot, self._searcher)
+            if searcher is not None:
+                try:
+                    return self._nearest(texts, k, searcher)
+                except StoreDamagedError as error:
+                    self._bulk.report_damage(str(error), self.snapshot)
         try:
             self._index.check_sound()
             return self._nearest(texts, k, self._searcher)
@@ -150,38 +160,24 @@ class TermSearch(NeighbourSearch):
         queries = [TermQuery({}, {}) for _ in texts.documents]
         terms, weights = texts.terms(self.representation.kinds), self._term_weights(texts)
         for kind, of_all in terms.items():
+            known = self._known_terms(kind, set().union(*weights[kind]), searcher)
             for query, of_text, weight in zip(queries, of_all, weights[kind], strict=True):
-                self._add(query, kind, of_text, weight, searcher)
+                known.add_to(query, of_text, weight)
         return [query.strongest(most) for query in queries]
 
-    def _add(
-        self,
-        query: TermQuery,
-        kind: str,
-        terms: Sequence[str],
-        weights: Mapping[str, float],
-        searcher: EngineSearcher,
-    ) -> None:
-        """Add the terms of one kind to a query."""
-        idfs = self._idfs(searcher, kind, weights)
-        query.weighted[kind] = {term: weights[term] for term in idfs}
-        if self._settings.heading_weight:
+    def _known_terms(self, kind: str, terms: set[str], searcher: EngineSearcher) -> _KnownTerms:
+        """What the index knows of the terms of a batch."""
+        idfs = self._idfs(searcher, kind, terms)
+        heading_weight, in_headings = self._settings.heading_weight, dict[str, float]()
+        everywhere = idfs
+        if heading_weight:
             field = heading_field(kind)
-            in_names = self._idfs(searcher, field, weights)
-            if in_names:
+            in_headings = self._idfs(searcher, field, terms)
+            if in_headings:
                 unknown = idf(searcher.statistics(field).documents, 0)
-                idfs = {**dict.fromkeys(in_names, unknown), **idfs}
-            # The engine multiplies by the rarity of a term in headings. That in texts is as good,
-            # and scores then do not depend on the headings of documents that are held out.
-            query.weighted[field] = {
-                term: self._settings.heading_weight * weights[term] * idfs[term] / of_names
-                for term, of_names in in_names.items()
-            }
-        if idfs:
-            statistics = searcher.statistics(kind)
-            shares = statistics.contributions(Counter(terms), len(terms), idfs)
-            for term, share in shares.items():
-                query.shares[kind, term] = weights[term] * share
+                everywhere = {**dict.fromkeys(in_headings, unknown), **idfs}
+        statistics = searcher.statistics(kind)
+        return _KnownTerms(kind, idfs, everywhere, heading_weight, in_headings, statistics)
 
     def _term_weights(self, texts: Texts) -> dict[str, list[dict[str, float]]]:
         """For each kind the weight of each term of each text."""
@@ -218,6 +214,41 @@ class TermSearch(NeighbourSearch):
             for term, frequency in zip(distinct, frequencies, strict=True)
             if frequency
         }
+
+
+@dataclass(frozen=True, slots=True)
+class _KnownTerms:
+    """The terms of a batch, of one kind, that the index has in texts or in headings.
+
+    `idfs` are those of terms in texts, `in_headings` those of terms in headings;
+    `everywhere` has all of them, with the idf in texts.
+    """
+
+    kind: str
+    idfs: dict[str, float]
+    everywhere: dict[str, float]
+    heading_weight: float
+    in_headings: dict[str, float]
+    statistics: FieldStatistics
+
+    def add_to(self, query: TermQuery, terms: Sequence[str], weights: Mapping[str, float]) -> None:
+        """Add the terms of a text to its query."""
+        query.weighted[self.kind] = {
+            term: weight for term, weight in weights.items() if term in self.idfs
+        }
+        everywhere, in_headings = self.everywhere, self.in_headings
+        if self.heading_weight:
+            # The engine multiplies by the rarity of a term in headings. That in texts is as good,
+            # and scores then do not depend on the headings of documents that are held out.
+            query.weighted[heading_field(self.kind)] = {
+                term: self.heading_weight * weight * everywhere[term] / in_headings[term]
+                for term, weight in weights.items()
+                if term in in_headings
+            }
+        idfs = {term: everywhere[term] for term in weights if term in everywhere}
+        shares = self.statistics.contributions(Counter(terms), len(terms), idfs)
+        for term, share in shares.items():
+            query.shares[self.kind, term] = weights[term] * share
 
 
 def _strongest(matches: list[MatchedTerm], limit: int) -> list[MatchedTerm]:

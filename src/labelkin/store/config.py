@@ -247,6 +247,11 @@ class NeighboursSection(Section):
         default="tantivy",
         description="The engine that indexes terms and ranks documents.",
     )
+    bulk: bool = Field(
+        default=True,
+        description="Search large batches with a second index, which answers several times as many "
+        "queries. It is built when that saves time, and needs numba (labelkin[bulk]).",
+    )
 
 
 # Settings under a name, for `labelkin init --recipe` and for grids of experiments.

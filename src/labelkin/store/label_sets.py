@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, replace
 from functools import partial
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +27,7 @@ from labelkin.checksums import (
     ChecksumWriter,
     read_sealed,
     sealed,
+    write_array_header,
 )
 from labelkin.store.background import verify_later
 from labelkin.store.derived import BuildProgress, DerivedStore, StoreDamagedError, StoreState
@@ -405,14 +405,14 @@ class LabelSegments(DerivedStore):
         offset = 0
         with atomic_file(starts_path) as file:
             starts = ChecksumWriter(file)
-            _write_header(starts, _rows(group) + 1, START_TYPE)
+            write_array_header(starts, (_rows(group) + 1,), START_TYPE)
             starts.write(np.zeros(1, dtype=START_TYPE).tobytes())
             for segment in group:
                 starts.write((segment.starts[1:] + offset).astype(START_TYPE).tobytes())
                 offset += int(segment.starts[-1])
         with atomic_file(columns_path) as file:
             columns = ChecksumWriter(file)
-            _write_header(columns, offset, COLUMN_TYPE)
+            write_array_header(columns, (offset,), COLUMN_TYPE)
             for segment in group:
                 for start in range(0, len(segment.columns), _CHUNK):
                     columns.write(segment.columns[start : start + _CHUNK].tobytes())
@@ -479,10 +479,3 @@ def _rows(group: Sequence[Segment]) -> int:
 
 def _history(manifest: Mapping[str, Any]) -> list[Milestone]:
     return [Milestone(*past) for past in manifest["history"]]
-
-
-def _write_header(file: ChecksumWriter, length: int, kind: np.dtype[Any]) -> None:
-    header = {"descr": kind.str, "fortran_order": False, "shape": (length,)}
-    content = BytesIO()
-    np.lib.format.write_array_header_1_0(content, header)
-    file.write(content.getvalue())
