@@ -20,7 +20,6 @@ from labelkin.neighbours.vector_searcher import check_faiss
 from labelkin.represent.encoder import encoder_version
 from labelkin.rerank.features import check_groups
 from labelkin.rerank.model import RERANK_NAME, check_files, reranker_info
-from labelkin.rerank.ranker import check_lightgbm
 from labelkin.store.models import DESCRIPTION
 from labelkin.store.snapshot import Snapshot
 
@@ -99,7 +98,6 @@ def _autoencoder(folder: Path, snapshot: Snapshot) -> ModelState:
 
 def _reranker(folder: Path, snapshot: Snapshot) -> ModelState:
     info = reranker_info(folder)
-    check_lightgbm()
     check_groups(folder, info.groups)
     check_files(folder)
     state = info.state

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -44,15 +45,14 @@ def test_methods_by_name(run: Run, reranked: str) -> None:
 
 
 def test_without_lightgbm(run: Run, reranked: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from labelkin.exceptions import MissingExtraError
-
-    def missing() -> None:
-        raise MissingExtraError("the reranker needs LightGBM: pip install 'labelkin[rerank]'")
-
-    monkeypatch.setattr("labelkin.rerank.method.check_lightgbm", missing)
+    """Only training and the weights of signals need it."""
+    monkeypatch.setitem(sys.modules, "lightgbm", None)
     done = run("compare", reranked, "held.jsonl", "--measures", "MiF")
-    assert "Skipping rerank: the reranker needs LightGBM" in done.stderr
-    assert done.stdout.splitlines()[0].split() == ["measure", "knn", "lexical"]
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.splitlines()[0].split() == ["measure", "knn", "lexical", "rerank"]
+    failed = run("suggest", reranked, "--title", "Winter wheat", "--explain")
+    assert (failed.exit_code, failed.stderr.count("\n")) == (1, 1)
+    assert "LightGBM: pip install 'labelkin[rerank]'" in failed.stderr
 
 
 def test_a_note_about_documents_of_the_collection(run: Run, reranked: str) -> None:

@@ -139,7 +139,7 @@ def test_without_numba_or_with_another_engine(
         assert sum(batches) == 101
     batches.clear()
     update_config(collection / CONFIG_NAME, {"neighbours": {"engine": "tantivy"}})
-    monkeypatch.setattr(indexes, "can_run", lambda: False)
+    monkeypatch.setattr(indexes, "can_compile", lambda: False)
     with Indexer.open(collection) as indexer:
         assert np.array_equal(indexer.neighbour_arrays(QUERIES, 5).rows, expected.rows)
     assert not batches

@@ -209,7 +209,7 @@ def test_blocks_and_strips(monkeypatch: pytest.MonkeyPatch) -> None:
         assert add(begins, ends, weights, documents, impacts, table, scores)
         assert scores == pytest.approx(expected, rel=1e-5)
     monkeypatch.setattr(postings_kernel, "_maximum", postings_kernel._maximum.py_func)
-    monkeypatch.setattr(postings_kernel, "_replace_lowest", postings_kernel._replace_lowest.py_func)
+    monkeypatch.setattr(postings_kernel, "replace_lowest", postings_kernel.replace_lowest.py_func)
     for best in (postings_kernel.best_places.py_func, postings_kernel.best_places):
         for k in (1, 7, 100, 300):
             limit = np.sort(expected)[::-1][min(k, 100) - 1]
@@ -232,7 +232,7 @@ def test_postings_that_cannot_be_right_are_no_access_beyond_the_arrays() -> None
 
 
 def test_without_numba(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postings_engine, "find_spec", lambda name: None)
+    monkeypatch.setattr(postings_engine, "can_compile", lambda: False)
     with (
         opened(tmp_path / "i") as engine,
         pytest.raises(MissingExtraError, match=r"labelkin\[bulk"),

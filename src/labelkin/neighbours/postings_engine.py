@@ -17,7 +17,6 @@ from collections.abc import Collection as Container
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from dataclasses import field as dataclass_field
-from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -27,6 +26,7 @@ import numpy.typing as npt
 
 from labelkin.atomic import atomic_text
 from labelkin.checksums import BlockChecksums, read_sealed, sealed
+from labelkin.compiled import can_compile
 from labelkin.exceptions import MissingExtraError
 from labelkin.neighbours.bm25 import FieldStatistics
 from labelkin.neighbours.engine import (
@@ -62,13 +62,8 @@ _KNOWN_TERMS = 400_000
 _NO_ROWS: Integers = np.zeros(0, dtype=np.int64)
 
 
-def can_run() -> bool:
-    """Whether what compiles the engine is installed."""
-    return find_spec("numba") is not None
-
-
 def _check_installed() -> None:
-    if not can_run():
+    if not can_compile():
         raise MissingExtraError("the engine postings needs numba: pip install 'labelkin[bulk]'")
 
 

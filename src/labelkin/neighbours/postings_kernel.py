@@ -71,7 +71,7 @@ def best_places(scores: Floats, k: int, tie: float) -> npt.NDArray[np.int64]:
         if highest[strip] > heap[0]:
             for score in scores_here:
                 if score > heap[0]:
-                    _replace_lowest(heap, score)
+                    replace_lowest(heap, score)
     lowest = heap[0] - 2 * tie * _maximum(highest)
     places = []
     for strip in range(strips):
@@ -92,7 +92,7 @@ def _maximum(values: Floats) -> np.float32:
 
 
 @numba.njit(nogil=True, cache=True)
-def _replace_lowest(heap: Floats, value: np.float32) -> None:
+def replace_lowest(heap: Floats, value: np.float32) -> None:
     """Replace the lowest value of a heap, which is its first, by a higher one."""
     place = 0
     while True:

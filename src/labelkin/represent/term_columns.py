@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +23,8 @@ _TITLE = "^"
 # What words of a title count beside all words of a text.
 _TITLE_WEIGHT = np.float32(0.7)
 _CENTURIES = ("19", "20")
+# Documents whose terms are counted at a time.
+_CHUNK = 500
 
 Floats = npt.NDArray[np.float32]
 
@@ -124,21 +126,22 @@ class TermColumns:
         """How often each document has each term."""
         from scipy.sparse import csr_matrix
 
-        starts: list[int] = [0]
-        columns: list[npt.NDArray[np.int64]] = []
-        counts: list[npt.NDArray[np.int64]] = []
-        for stems in documents:
-            known = self.columns(list(_terms(stems, pairs=self._has_pairs)))
-            distinct, times = np.unique(known[known >= 0], return_counts=True)
-            columns.append(distinct)
+        lengths: list[npt.NDArray[np.int64]] = [np.zeros(1, dtype=np.int64)]
+        columns, counts = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+        width, waiting = max(len(self), 1), iter(documents)
+        while chunk := [_terms(stems, pairs=self._has_pairs) for stems in islice(waiting, _CHUNK)]:
+            known = self.columns(list(chain.from_iterable(chunk)))
+            keys = np.repeat(np.arange(len(chunk)), list(map(len, chunk))) * width + known
+            distinct, times = np.unique(keys[known >= 0], return_counts=True)
+            lengths.append(np.bincount(distinct // width, minlength=len(chunk)))
+            columns.append(distinct % width)
             counts.append(times)
-            starts.append(starts[-1] + len(distinct))
-        empty = np.zeros(0, dtype=np.int64)
+        starts = np.cumsum(np.concatenate(lengths))
         return csr_matrix(
             (
-                np.concatenate([empty, *counts]).astype(np.float32),
-                np.concatenate([empty, *columns]).astype(np.int32),
-                np.array(starts, dtype=np.int64),
+                np.concatenate(counts).astype(np.float32),
+                np.concatenate(columns).astype(np.int32),
+                starts,
             ),
             shape=(len(starts) - 1, len(self)),
         )
@@ -170,8 +173,5 @@ def unit_rows(matrix: csr_matrix[Any]) -> csr_matrix[Any]:
     return matrix
 
 
-def _terms(stems: Sequence[str], *, pairs: bool) -> Iterator[str]:
-    yield from stems
-    if pairs:
-        for first, second in pairwise(stems):
-            yield f"{first} {second}"
+def _terms(stems: Sequence[str], *, pairs: bool) -> Sequence[str]:
+    return [*stems, *map(" ".join, pairwise(stems))] if pairs else stems

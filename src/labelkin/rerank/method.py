@@ -20,7 +20,6 @@ from labelkin.rerank.calibration import expected_f_counts
 from labelkin.rerank.features import Candidates, Evidence, find_candidates
 from labelkin.rerank.model import RERANK_NAME, RerankModel, reranker_info
 from labelkin.rerank.pairs import Floats, Pairs
-from labelkin.rerank.ranker import check_lightgbm
 from labelkin.rerank.signals import ordered
 from labelkin.scoring.cut import cut
 from labelkin.scoring.knn import carried
@@ -56,10 +55,6 @@ class Rerank(Method):
         if reranker_info(models.folder / RERANK_NAME).uses_autoencoder:
             checksum += f" {models.checksum(LabelModel)}"
         return checksum
-
-    def check_installed(self) -> None:
-        """The trees need LightGBM."""
-        check_lightgbm()
 
     def check_representation(self, models: Models, representation: str) -> None:
         """The trees were trained with neighbours by one representation."""

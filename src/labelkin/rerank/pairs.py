@@ -10,11 +10,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from labelkin import compiled
+
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
+
+#: Documents from which on it pays to load compiled code.
+WORTH_COMPILING = 100
+# Documents processed at a time.
+_CHUNK = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +81,27 @@ class Pairs:
         """The entry of each pair in a matrix of documents × columns."""
         return self.values(*matrix_keys(matrix, self.width), missing)
 
+    def product(self, left: csr_matrix[Any], right: csr_matrix[Any]) -> Floats:
+        """The entry of each pair in left · right, where left has a line per document.
+
+        Only these entries are looked at; a product has many more.
+        """
+        if compiled.pays(self.count, WORTH_COMPILING):
+            from labelkin.rerank.pair_kernel import product_entries
+
+            entries = np.zeros(len(self), dtype=np.float32)
+            sums = np.zeros(right.shape[1], dtype=np.result_type(left.dtype, right.dtype))
+            given = (self.starts, self.columns, sums, entries)
+            product_entries(arrays_of(left), arrays_of(right), *given)
+            return entries
+        parts = [np.zeros(0, dtype=np.float32)]
+        for first in range(0, self.count, _CHUNK):
+            last = min(first + _CHUNK, self.count)
+            span = slice(self.starts[first], self.starts[last])
+            part = Pairs(self.keys[span] - first * self.width, last - first, self.width)
+            parts.append(part.entries((left[first:last] @ right).tocsr()))
+        return np.concatenate(parts)
+
     def matrix(self, values: npt.NDArray[Any], mask: npt.NDArray[np.bool_]) -> csr_matrix[Any]:
         """The values where the mask is true, as a matrix of documents × columns."""
         from scipy.sparse import csr_matrix
@@ -87,6 +115,32 @@ class Pairs:
         ranks = np.empty(len(self), dtype=np.float32)
         ranks[order] = np.arange(len(self)) - self.starts[self.documents[order]]
         return ranks
+
+
+def arrays_of(matrix: csr_matrix[Any]) -> tuple[Integers, npt.NDArray[np.uint32], Floats]:
+    """A matrix as compiled code takes it."""
+    return (
+        matrix.indptr.astype(np.int64, copy=False),
+        matrix.indices.astype(np.int32, copy=False).view(np.uint32),
+        matrix.data,
+    )
+
+
+def best_entries(
+    left: csr_matrix[Any], right: csr_matrix[Any], count: int, shifts: Floats | None = None
+) -> tuple[Integers, Floats]:
+    """The columns of the highest entries in each line of left · right, ascending, and these.
+
+    `shifts` are added to the columns. Compiled: see `compiled.pays`.
+    """
+    from labelkin.rerank.pair_kernel import best_sums
+
+    if shifts is None:
+        shifts = np.zeros(right.shape[1], dtype=np.float32)
+    shape = (left.shape[0], min(count, right.shape[1]))
+    places, values = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.float32)
+    best_sums(arrays_of(left), arrays_of(right), shifts, places, values)
+    return places, values
 
 
 def matrix_keys(matrix: csr_matrix[Any], width: int) -> tuple[Integers, npt.NDArray[Any]]:

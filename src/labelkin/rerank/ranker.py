@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from labelkin import compiled
 from labelkin.exceptions import MissingExtraError
 from labelkin.rerank.pairs import Floats
+from labelkin.rerank.trees import Trees
 
 _PARAMETERS: dict[str, Any] = {
     "objective": "binary",
@@ -27,42 +32,64 @@ _PARAMETERS: dict[str, Any] = {
     "verbose": -1,
 }
 _WORTH_THREADS = 2000
+# Candidates from which on it pays to load compiled code, or LightGBM.
+_WORTH_COMPILING = 20_000
+_WORTH_LOADING = 40_000
 # LightGBM writes the names of the features into one of the first lines.
 _NAMES = "feature_names="
 _HEAD_LINES = 20
 
 
 class Ranker:
-    """Trees over the features of candidates."""
+    """Trees over the features of candidates. Threads may share it.
+
+    Scores are computed without LightGBM, which takes a second to import; explanations need it.
+    """
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._booster = _lightgbm().Booster(model_str=text)
-        self.names: list[str] = self._booster.feature_name()
+        self.names = _names(text.split("\n", _HEAD_LINES))
+        self._trees = Trees.parse(text)
+        self._lock = Lock()
+        self._booster: Any = None
 
     def scores(self, features: Floats) -> npt.NDArray[np.float64]:
-        """A raw score in [0, 1] per candidate."""
+        """A raw score in [0, 1] per candidate: the same, whatever computes it."""
         if len(features) == 0:
             return np.zeros(0)
-        scores: npt.NDArray[np.float64] = self._booster.predict(
+        if compiled.pays(len(features), _WORTH_COMPILING):
+            return self._trees.batch_scores(features)
+        if self._booster is None and (len(features) < _WORTH_LOADING or not find_spec("lightgbm")):
+            return self._trees.scores(features)
+        scores: npt.NDArray[np.float64] = self._loaded().predict(
             features, num_threads=_threads(features)
         )
         return scores
 
     def contributions(self, features: Floats) -> npt.NDArray[np.float64]:
         """What each feature adds to a candidate's log odds; the last column is the base value."""
-        contributions: npt.NDArray[np.float64] = self._booster.predict(
+        contributions: npt.NDArray[np.float64] = self._loaded().predict(
             features, pred_contrib=True, num_threads=_threads(features)
         )
         return contributions
+
+    def _loaded(self) -> Any:
+        with self._lock:
+            if self._booster is None:
+                self._booster = _lightgbm().Booster(model_str=self.text)
+            return self._booster
 
 
 def saved_names(path: Path) -> list[str]:
     """The names of the features of saved trees, from the head of the file; empty if it has none."""
     with path.open(encoding="utf-8", errors="replace") as file:
-        for line in islice(file, _HEAD_LINES):
-            if line.startswith(_NAMES):
-                return line.removeprefix(_NAMES).split()
+        return _names(islice(file, _HEAD_LINES))
+
+
+def _names(lines: Iterable[str]) -> list[str]:
+    for line in lines:
+        if line.startswith(_NAMES):
+            return line.removeprefix(_NAMES).split()
     return []
 
 

@@ -194,15 +194,17 @@ def pair_scores(
 
     0 for columns that none of them stands for; of several that do the best counts.
     """
-    distinct, places = np.unique(targets[labels], return_inverse=True)
-    best = np.full((len(logits), len(distinct)), -np.inf, dtype=np.float32)
-    np.maximum.at(best.T, places, logits.T)
-    scores = np.zeros(len(columns), dtype=np.float32)
-    if len(distinct):
+    best = np.full(len(columns), -np.inf, dtype=np.float32)
+    left = np.arange(len(labels))
+    while len(left):
+        # One label for each column, then the next ones of columns with several.
+        distinct, firsts = np.unique(targets[labels[left]], return_index=True)
         at = np.minimum(np.searchsorted(distinct, columns), len(distinct) - 1)
-        is_known = distinct[at] == columns
-        scores[is_known] = 1 / (1 + np.exp(-best[documents[is_known], at[is_known]]))
-    return scores
+        known = np.flatnonzero(distinct[at] == columns)
+        values = logits[documents[known], left[firsts[at[known]]]]
+        best[known] = np.maximum(best[known], values)
+        left = np.delete(left, firsts)
+    return np.asarray(1 / (1 + np.exp(-best)), dtype=np.float32)
 
 
 def matched(reader: Reader, model: LabelModel) -> LabelColumns:

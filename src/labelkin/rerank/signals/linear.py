@@ -19,11 +19,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from labelkin import compiled
 from labelkin.exceptions import MissingExtraError
 from labelkin.memo import Memo
 from labelkin.represent.term_columns import TermColumns
 from labelkin.rerank.features import Evidence, Features
-from labelkin.rerank.pairs import Floats, Integers, Pairs, best_keys, matrix_keys
+from labelkin.rerank.pairs import (
+    WORTH_COMPILING,
+    Floats,
+    Integers,
+    Pairs,
+    best_entries,
+    best_keys,
+    matrix_keys,
+)
 from labelkin.rerank.signal import Arrays, Signal, Values
 from labelkin.rerank.training_data import TrainingContext
 
@@ -197,6 +206,11 @@ class LinearScorer:
                 shape=(weighted.shape[0], width),
             )
         kept = min(_KEPT, len(self.columns))
+        if compiled.pays(weighted.shape[0], WORTH_COMPILING):
+            best, values = best_entries(weighted, self._by_term, kept, self.shifts)
+            starts = np.arange(len(best) + 1) * kept
+            columns = self.columns[best.ravel()]
+            return csr_matrix((values.ravel(), columns, starts), shape=(len(best), width))
         parts = []
         for first in range(0, weighted.shape[0], _CHUNK):
             scores = (weighted[first : first + _CHUNK] @ self._by_term).toarray() + self.shifts

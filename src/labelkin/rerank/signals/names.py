@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from labelkin import compiled
 from labelkin.rerank.features import Evidence, Features
-from labelkin.rerank.pairs import Floats, Integers, Pairs, best_keys
+from labelkin.rerank.pairs import WORTH_COMPILING, Floats, Integers, Pairs, arrays_of, best_keys
 from labelkin.rerank.signal import Signal, Values
 from labelkin.rerank.statistics import IN_TITLE, naming_kinds
 from labelkin.scoring.suggestion import NAMED
@@ -56,7 +57,7 @@ class NamedSignal(Signal):
         def of(values: Any, missing: float) -> Floats:
             return pairs.at(places, values, missing)
 
-        covered = pairs.entries((evidence.has @ headings.by_term).tocsr())
+        covered = pairs.product(evidence.has, headings.by_term)
         return {
             "title": of(mentions.title, 0),
             "body": of(mentions.body, 0),
@@ -84,6 +85,16 @@ class NameWordsSignal(Signal):
 
     def propose(self, evidence: Evidence) -> Integers:
         """The headings of whose names the text has most."""
+        if compiled.pays(len(evidence), WORTH_COMPILING):
+            from labelkin.rerank.pair_kernel import best_covered
+
+            keys: Integers = best_covered(
+                arrays_of(evidence.has),
+                *_names_of(evidence),
+                _allowed_columns(evidence),
+                _BEST_COVERED,
+            )
+            return keys
         cover = _cover(evidence, "text")
         strength = cover.weight * cover.share
         is_allowed = _allowed_columns(evidence)[cover.keys % evidence.width]
@@ -100,11 +111,10 @@ class NameWordsSignal(Signal):
         """The best covered name, the largest weight, and how many names are covered wholly."""
         values: dict[str, Values] = {}
         for part, prefix in (("text", ""), ("title", "title_")):
-            cover = _cover(evidence, part)
-            places = pairs.places_in(cover.keys)
-            values[f"{prefix}covered"] = pairs.at(places, cover.share)
-            values[f"{prefix}covered_weight"] = pairs.at(places, cover.weight)
-            values[f"{prefix}covered_names"] = pairs.at(places, cover.whole)
+            share, weight, whole = _covered_values(evidence, pairs, part)
+            values[f"{prefix}covered"] = share
+            values[f"{prefix}covered_weight"] = weight
+            values[f"{prefix}covered_names"] = whole
         return values
 
 
@@ -120,6 +130,30 @@ class _Cover:
     share: Floats
     weight: Floats
     whole: Floats
+
+
+def _covered_values(evidence: Evidence, pairs: Pairs, part: str) -> Iterable[Floats]:
+    """Share, weight and number of whole names of each candidate."""
+    if compiled.pays(len(evidence), WORTH_COMPILING):
+        from labelkin.rerank.pair_kernel import covered_values
+
+        values: Floats = covered_values(
+            arrays_of(evidence.has if part == "text" else evidence.in_title),
+            *_names_of(evidence),
+            pairs.starts,
+            pairs.columns,
+            pairs.width,
+        )
+        return values
+    cover = _cover(evidence, part)
+    places = pairs.places_in(cover.keys)
+    return [pairs.at(places, values) for values in (cover.share, cover.weight, cover.whole)]
+
+
+def _names_of(evidence: Evidence) -> tuple[Any, Integers, Floats]:
+    """The words of all names, whose names they are, and their whole weights."""
+    headings = evidence.knowledge.headings
+    return arrays_of(headings.all_by_term), headings.bearers, headings.all_weights
 
 
 def _cover(evidence: Evidence, part: str) -> _Cover:

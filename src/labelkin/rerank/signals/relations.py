@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from labelkin.rerank.features import Evidence, Features
-from labelkin.rerank.pairs import Floats, Pairs
+from labelkin.rerank.pairs import Pairs
 from labelkin.rerank.signal import Signal, Values
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
+    pass
 
 _LEADING = 15
-# Documents processed at a time.
-_CHUNK = 200
 _REASON = "other headings"
 
 
@@ -35,8 +33,8 @@ class RelatedSignal(Signal):
         total = np.asarray(leading.sum(1)).ravel()[pairs.documents]
         others = np.maximum(total - np.where(is_leading, guess, 0), 1e-9)
         return {
-            "together": _product(pairs, leading, statistics.together) / others,
-            "attraction": _product(pairs, leading, statistics.attraction) / others,
+            "together": pairs.product(leading, statistics.together) / others,
+            "attraction": pairs.product(leading, statistics.attraction) / others,
         }
 
 
@@ -54,18 +52,7 @@ class HierarchySignal(Signal):
         above = (guesses @ headings.broader).tocsr()
         parents = np.diff(headings.broader.indptr)[pairs.columns]
         return {
-            "broader": pairs.entries((guesses @ headings.narrower).tocsr()),
+            "broader": pairs.product(guesses, headings.narrower),
             "narrower": pairs.entries(above),
-            "siblings": pairs.entries((above @ headings.narrower).tocsr()) - guess * parents,
+            "siblings": pairs.product(above, headings.narrower) - guess * parents,
         }
-
-
-def _product(pairs: Pairs, leading: csr_matrix[Any], matrix: csr_matrix[Any]) -> Floats:
-    """The entries of the product for the pairs, some documents at a time."""
-    parts = []
-    for first in range(0, pairs.count, _CHUNK):
-        last = min(first + _CHUNK, pairs.count)
-        span = slice(pairs.starts[first], pairs.starts[last])
-        part = Pairs(pairs.keys[span] - first * pairs.width, last - first, pairs.width)
-        parts.append(part.entries((leading[first:last] @ matrix).tocsr()))
-    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.float32)

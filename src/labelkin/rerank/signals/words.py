@@ -7,8 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from labelkin import compiled
 from labelkin.rerank.features import Evidence, Features
-from labelkin.rerank.pairs import Floats, Integers, Pairs, best_keys, matrix_keys
+from labelkin.rerank.pairs import (
+    WORTH_COMPILING,
+    Floats,
+    Integers,
+    Pairs,
+    arrays_of,
+    best_entries,
+    best_keys,
+    matrix_keys,
+)
 from labelkin.rerank.signal import Signal, Values
 
 if TYPE_CHECKING:
@@ -31,8 +41,14 @@ class WordsSignal(Signal):
 
     def propose(self, evidence: Evidence) -> Integers:
         """The headings that the words suggest most."""
-        keys, values = matrix_keys(_spoken(evidence), evidence.width)
-        return best_keys(keys, values, evidence.width, _BEST)
+        speakers, speaking = _speakers(evidence), evidence.knowledge.statistics.speaking
+        if compiled.pays(len(evidence), WORTH_COMPILING):
+            places, values = best_entries(speakers, speaking, _BEST)
+            documents = np.arange(len(evidence))[:, None] * evidence.width
+            keys: Integers = (documents + places)[values > 0]
+            return keys
+        spoken = matrix_keys((speakers @ speaking).tocsr(), evidence.width)
+        return best_keys(*spoken, evidence.width, _BEST)
 
     def values(
         self,
@@ -43,9 +59,9 @@ class WordsSignal(Signal):
         """Similarity to the heading's centroid; shares and log-odds of the words."""
         statistics, terms = evidence.knowledge.statistics, evidence.knowledge.terms
         weighted = terms.weighted(evidence.counts, pairs=False)
-        described = pairs.entries((weighted @ statistics.describing).tocsr())
-        spoken = pairs.entries(_spoken(evidence))
-        word_evidence = pairs.entries((evidence.has @ statistics.evidence).tocsr())
+        described = pairs.product(weighted, statistics.describing)
+        spoken = pairs.product(_speakers(evidence), statistics.speaking)
+        word_evidence = pairs.product(evidence.has, statistics.evidence)
         return {
             "described": described,
             "described_rank": pairs.ranks(described),
@@ -57,24 +73,30 @@ class WordsSignal(Signal):
         }
 
 
-def _spoken(evidence: Evidence) -> csr_matrix[Any]:
-    """The mean share of headings among the documents with each word, weighted by idf."""
+def _speakers(evidence: Evidence) -> csr_matrix[Any]:
+    """The words of each document, weighted by idf; the weights of a document add up to 1."""
 
     def computed() -> csr_matrix[Any]:
         weighted = evidence.has.copy()
         weighted.data = evidence.knowledge.terms.idf[weighted.indices]
         totals = np.maximum(np.asarray(weighted.sum(1)).ravel(), 1e-9)
         weighted.data /= np.repeat(totals, np.diff(weighted.indptr)).astype(np.float32)
-        spoken: csr_matrix[Any] = (weighted @ evidence.knowledge.statistics.speaking).tocsr()
-        return spoken
+        return weighted
 
-    return evidence.once("spoken", computed)
+    return evidence.once("speakers", computed)
 
 
 def _strongest_word(evidence: Evidence, pairs: Pairs) -> Floats:
     """The largest share that a single word of the text has for a candidate."""
     speaking, has = evidence.knowledge.statistics.speaking, evidence.has
     strongest = np.zeros(len(pairs), dtype=np.float32)
+    if compiled.pays(len(evidence), WORTH_COMPILING):
+        from labelkin.rerank.pair_kernel import largest_values
+
+        largest = np.zeros(speaking.shape[1], dtype=np.float32)
+        given = (pairs.starts, pairs.columns, largest, strongest)
+        largest_values(arrays_of(has), arrays_of(speaking), *given)
+        return strongest
     lengths = np.diff(speaking.indptr)
     for first in range(0, pairs.count, _CHUNK):
         part = has[first : first + _CHUNK]
