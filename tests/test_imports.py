@@ -16,6 +16,7 @@ FOUNDATION = (
     "atomic",
     "checksums",
     "closing",
+    "compiled",
     "exceptions",
     "layout",
     "memo",
