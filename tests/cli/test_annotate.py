@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -186,3 +187,66 @@ def test_bands_are_those_of_suggest(run: Run, reranked: str, options: tuple[obje
 
     assert headings(written) == headings(suggested)
     assert any(headings(written))
+
+
+def many_documents(run: Run, count: int) -> None:
+    """A small collection, and a file of so many documents (many.jsonl)."""
+    assert run("demo", "demo", "--documents", 200, "--json").exit_code == 0
+    run("corpus", "convert", "demo", "-o", "d.jsonl")
+    records = [json.loads(line) for line in Path("d.jsonl").read_text().splitlines()]
+    with Path("many.jsonl").open("w") as file:
+        for number in range(count):
+            record = records[number % len(records)]
+            file.write(json.dumps(record | {"id": f"n{number}"}) + "\n")
+
+
+@pytest.mark.parametrize("extension", ["jsonl", "npz"])
+def test_several_processes_write_the_same(run: Run, extension: str) -> None:
+    many_documents(run, 1700)
+    for jobs in (1, 3):
+        options = ("-o", f"{jobs}.{extension}", "--jobs", jobs)
+        done = run("annotate", "demo", "many.jsonl", *options)
+        assert done.exit_code == 0, done.stderr
+        assert "Annotated 1,700 documents in" in done.stderr
+    assert Path(f"1.{extension}").read_bytes() == Path(f"3.{extension}").read_bytes()
+    for jobs in (0, 65, "two"):
+        wrong = run("annotate", "demo", "many.jsonl", "-o", "out.jsonl", "--jobs", jobs)
+        assert wrong.exit_code == 2
+
+
+def children(pid: int) -> list[int]:
+    """The processes that a process has started to annotate."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent == pid and b"spawn_main" in (path / "cmdline").read_bytes():
+                found.append(int(path.name))
+        except (OSError, ValueError):
+            continue
+    return found
+
+
+def test_a_process_that_is_killed_loses_no_finished_result(run: Run) -> None:
+    many_documents(run, 8000)
+    command = [sys.executable, "-m", "labelkin", "annotate", "demo", "many.jsonl"]
+    started = subprocess.Popen(
+        [*command, "-o", "out.jsonl", "--jobs", "2"], stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 60
+    journal = Path(".out.jsonl.journal")
+    while not (journal.exists() and journal.stat().st_size > 1000):
+        assert started.poll() is None and time.monotonic() < deadline
+        time.sleep(0.02)
+    workers = children(started.pid)
+    assert len(workers) == 2
+    os.kill(workers[0], signal.SIGKILL)
+    _, errors = started.communicate(timeout=60)
+    assert started.returncode == 1
+    assert "a process that annotates has ended" in errors
+    assert "Traceback" not in errors
+    assert not Path("out.jsonl").exists()
+    done = run("annotate", "demo", "many.jsonl", "-o", "out.jsonl")
+    assert "Annotated 8,000 documents (" in done.stderr
+    assert run("annotate", "demo", "many.jsonl", "-o", "whole.jsonl").exit_code == 0
+    assert Path("out.jsonl").read_bytes() == Path("whole.jsonl").read_bytes()

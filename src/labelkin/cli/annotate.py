@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import signal
 import tempfile
 import time
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import typer
 
@@ -20,6 +22,7 @@ from labelkin.cli.console import (
     print_json,
     print_message,
     seconds_text,
+    set_up_logging,
 )
 from labelkin.cli.exits import exit_after_reading
 from labelkin.cli.languages import ForeignTexts, heading_language, names_as_json
@@ -37,17 +40,25 @@ from labelkin.cli.options import (
 from labelkin.cli.outputs import check_output, is_standard_output
 from labelkin.cli.progress import meter
 from labelkin.cli.settings import print_unknown_labels, suggestion_settings
+from labelkin.exceptions import LabelkinError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from concurrent.futures import Future
 
     from labelkin.corpus import Corpus, Document
+    from labelkin.indexer import Indexer
+    from labelkin.scoring.annotation import MapBatches, Suggest
     from labelkin.scoring.ranking import Ranking
+    from labelkin.scoring.settings import Settings
     from labelkin.scoring.suggestion import Band
     from labelkin.vocab import Vocabulary
 
 # Characters of the text that stand in for a missing title.
 _BEGINNING = 200
+_MOST_JOBS = 64
+# Roughly: to know beforehand whether there are many documents.
+_BYTES_A_DOCUMENT = 1000
 
 
 @takes(ReadingOptions, "reading")
@@ -71,6 +82,16 @@ def annotate(
     ] = None,
     format: CorpusFormat = None,
     label_separator: LabelSeparator = "|",
+    jobs: Annotated[
+        int,
+        typer.Option(
+            "--jobs",
+            "-j",
+            min=1,
+            max=_MOST_JOBS,
+            help="Processes that work on batches of documents; the output is the same.",
+        ),
+    ] = 1,
     strict: Strict = False,
     json: Json = False,
 ) -> None:
@@ -99,10 +120,10 @@ def annotate(
         settings = suggestion_settings(indexer, asked)
         language = heading_language(indexer, asked.language)
         foreign = ForeignTexts(indexer)
+        expected = corpus.bytes_total // _BYTES_A_DOCUMENT
         if settings.k:
-            build_with_progress(indexer, asked.representation, [settings])
+            build_with_progress(indexer, asked.representation, [settings], queries=expected)
         print_unknown_labels(indexer, [settings])
-        method = settings.implementation
         search = indexer.search(asked.representation) if settings.k else None
         depends_on = {
             "neighbours": search.fingerprint() if search else {},
@@ -113,22 +134,27 @@ def annotate(
             "fold_broader": asked.fold_broader,
             "language": language,
         }
-        band = method.bands(indexer.queries([]), settings)
+        job = _Job(
+            indexer.collection.path,
+            settings,
+            asked.representation,
+            asked.fold_broader,
+            language,
+            expected,
+        )
+        map_batches: MapBatches = map
+        if jobs > 1:
+            map_batches = stack.enter_context(_Workers(job, jobs)).map
         with meter("Annotating", corpus.bytes_total) as bar:
             report = annotate_documents(
                 foreign.watched(documents),
-                lambda batch: _records(
-                    batch,
-                    indexer.labels(batch, settings, asked.representation, fold=asked.fold_broader),
-                    indexer.vocabulary,
-                    language,
-                    band,
-                ),
+                _Annotator(indexer, job),
                 output,
                 labels=[concept.id for concept in indexer.vocabulary],
                 settings=depends_on,
                 format=to,
                 progress=lambda done: bar.update(corpus.bytes_read, counted(done, "document")),
+                map_batches=map_batches,
             )
         foreign.report()
         if to_stdout:
@@ -153,6 +179,93 @@ def _readable(corpus: Corpus, strict: bool) -> Iterator[Document]:
         exit_after_reading(corpus.report, strict)
         return documents
     return chain([first], documents)
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What a process needs to know to annotate a batch."""
+
+    collection: Path
+    settings: Settings
+    representation: str | None
+    fold_broader: bool
+    language: str
+    documents: int
+
+
+class _Annotator:
+    """Turns batches of documents into records."""
+
+    def __init__(self, indexer: Indexer, job: _Job) -> None:
+        self._indexer = indexer
+        self._job = job
+        self._band = job.settings.implementation.bands(indexer.queries([]), job.settings)
+        if job.settings.k:
+            # All processes search alike.
+            indexer.search(job.representation).expect(job.documents)
+
+    def __call__(self, documents: list[Document]) -> list[dict[str, Any]]:
+        """A record per document."""
+        job = self._job
+        given = self._indexer.labels(
+            documents, job.settings, job.representation, fold=job.fold_broader
+        )
+        return _records(documents, given, self._indexer.vocabulary, job.language, self._band)
+
+
+class _Workers:
+    """Processes that annotate batches, each with the collection opened once."""
+
+    def __init__(self, job: _Job, count: int) -> None:
+        from concurrent.futures import ProcessPoolExecutor
+        from multiprocessing import get_context
+
+        self._count = count
+        self._pool = ProcessPoolExecutor(count, get_context("spawn"), _start_worker, (job,))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def map(
+        self,
+        suggest: Suggest,  # noqa: ARG002 - each process has its own
+        batches: Iterable[list[Document]],
+    ) -> Iterator[list[dict[str, Any]]]:
+        """The records of each batch, in order; a few batches are read ahead."""
+        from concurrent.futures.process import BrokenProcessPool
+
+        waiting: deque[Future[list[dict[str, Any]]]] = deque()
+        try:
+            for batch in batches:
+                waiting.append(self._pool.submit(_annotated, batch))
+                if len(waiting) > 2 * self._count:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        except BrokenProcessPool as error:
+            raise LabelkinError(
+                "a process that annotates has ended (out of memory?); finished results are kept: "
+                "run the same command again, with fewer --jobs"
+            ) from error
+
+
+_worker: list[_Annotator] = []
+
+
+def _start_worker(job: _Job) -> None:
+    """Open the collection in a new process; Ctrl+C is left to the process that started it."""
+    from labelkin.indexer import Indexer
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    set_up_logging(verbose=False)
+    _worker.append(_Annotator(Indexer.open(job.collection), job))
+
+
+def _annotated(documents: list[Document]) -> list[dict[str, Any]]:
+    return _worker[0](documents)
 
 
 def _records(

@@ -15,7 +15,12 @@ from labelkin.exceptions import CollectionBusyError
 from labelkin.neighbours.engine import EngineSearcher
 from labelkin.neighbours.postings_engine import PostingsSearcher
 from labelkin.neighbours.term_index import TermIndex
-from labelkin.store.derived import SnapshotOutdatedError, StoreDamagedError, StoreState
+from labelkin.store.derived import (
+    BuildProgress,
+    SnapshotOutdatedError,
+    StoreDamagedError,
+    StoreState,
+)
 from labelkin.store.snapshot import Snapshot
 
 logger = logging.getLogger(__name__)
@@ -37,7 +42,16 @@ class BulkIndex:
         self._open_index = open_index
         self._lock = Lock()
         self._searched = 0
+        self._expected: int | None = None
         self._searcher: tuple[StoreState, EngineSearcher, PostingsSearcher] | None = None
+
+    def expect(
+        self, queries: int, snapshot: Snapshot, progress: BuildProgress | None = None
+    ) -> None:
+        """Decide by this number of queries, not by how many there have been; build what pays."""
+        with self._lock:
+            self._expected = queries
+            self._opened(snapshot, progress)
 
     def searcher_for(
         self, queries: int, snapshot: Snapshot, other: EngineSearcher
@@ -47,20 +61,29 @@ class BulkIndex:
             return None
         with self._lock:
             self._searched += queries
-            index = self._open_index(snapshot)
-            try:
-                if not self._pays(index, snapshot):
-                    return None
-                found = cast(PostingsSearcher, index.searcher(snapshot))
-            except (SnapshotOutdatedError, CollectionBusyError, StoreDamagedError) as error:
-                # Another process is ahead, or is building it.
-                logger.info("%s", error)
+            index = self._opened(snapshot)
+            if index is None:
                 return None
-            state = index.state
             known = self._searcher
-            if known is None or known[0] != state or known[1] is not other:
-                self._searcher = known = (state, other, found.scored_like(other))
+            if known is None or known[0] != index.state or known[1] is not other:
+                searcher = cast(PostingsSearcher, index.searcher(snapshot))
+                self._searcher = known = (index.state, other, searcher.scored_like(other))
             return known[2]
+
+    def _opened(
+        self, snapshot: Snapshot, progress: BuildProgress | None = None
+    ) -> TermIndex | None:
+        """The index at the state of a snapshot; None if it does not pay, or is not to be had."""
+        index = self._open_index(snapshot)
+        if not self._pays(index, snapshot):
+            return None
+        try:
+            index.catch_up(snapshot, progress)
+        except (SnapshotOutdatedError, CollectionBusyError, StoreDamagedError) as error:
+            # Another process is ahead, or is building it.
+            logger.info("%s", error)
+            return None
+        return index
 
     def report_damage(self, reason: str, snapshot: Snapshot) -> None:
         """Have the index rebuilt when it is next used."""
@@ -69,9 +92,10 @@ class BulkIndex:
             self._open_index(snapshot).report_damage(reason, logging.WARNING)
 
     def _pays(self, index: TermIndex, snapshot: Snapshot) -> bool:
-        """Whether all batches so far would have saved what it takes to open the index."""
+        """Whether the expected queries, or all so far, save what it takes to open the index."""
         rows = snapshot.generation().next_row
         missing = index.missing_rows(snapshot)
         if missing and snapshot.read_only:
             return False
-        return self._searched * rows * _SAVED >= _LOADING + missing * _INDEXING
+        queries = self._searched if self._expected is None else self._expected
+        return queries * rows * _SAVED >= _LOADING + missing * _INDEXING

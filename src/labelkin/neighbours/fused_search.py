@@ -13,6 +13,7 @@ from labelkin.neighbours.fusion import fuse
 from labelkin.neighbours.neighbours import Neighbours
 from labelkin.neighbours.search import MatchedTerm, NeighbourSearch, SearchContext
 from labelkin.represent.texts import Texts
+from labelkin.store.derived import BuildProgress
 from labelkin.store.snapshot import Snapshot
 
 
@@ -25,6 +26,11 @@ class FusedSearch(NeighbourSearch):
         super().__init__(snapshot, context)
         self.searches = tuple(searches)
         self._fusion = snapshot.config.fusion
+
+    def expect(self, queries: int, progress: BuildProgress | None = None) -> None:
+        """Prepare each of the searches."""
+        for search in self.searches:
+            search.expect(queries, progress)
 
     def parts(self, texts: Texts, k: int) -> list[Neighbours]:
         """The neighbours by each representation, at the depth that fusion needs."""

@@ -19,6 +19,7 @@ from labelkin.exceptions import ConfigError
 from labelkin.neighbours.neighbours import NO_NEIGHBOUR, Neighbours
 from labelkin.represent.cache import TermCache
 from labelkin.represent.texts import Texts
+from labelkin.store.derived import BuildProgress
 from labelkin.store.snapshot import Snapshot
 
 MAX_K = 10_000
@@ -139,6 +140,11 @@ class NeighbourSearch(ABC):
             fingerprint=self.fingerprint(),
             duplicates=self._duplicates(texts.prepared, neighbours),
         )
+
+    def expect(  # noqa: B027 - most have nothing to prepare
+        self, queries: int, progress: BuildProgress | None = None
+    ) -> None:
+        """Prepare for this number of texts in all; all of them are then searched alike."""
 
     def search_rows(self, rows: npt.NDArray[np.int64], k: int) -> Neighbours:
         """The neighbours of stored documents, leave-one-out; none for rows that are gone.

@@ -20,7 +20,7 @@ from labelkin.neighbours.search import IN_HEADINGS, MatchedTerm, NeighbourSearch
 from labelkin.neighbours.term_index import TermIndex
 from labelkin.represent.representation import Representation
 from labelkin.represent.texts import Texts
-from labelkin.store.derived import StoreDamagedError
+from labelkin.store.derived import BuildProgress, StoreDamagedError
 from labelkin.store.snapshot import Snapshot
 
 # Queries that a thread takes at a time.
@@ -71,6 +71,11 @@ class TermSearch(NeighbourSearch):
         self._index = index
         self._searcher = index.searcher(snapshot)
         self._bulk = bulk
+
+    def expect(self, queries: int, progress: BuildProgress | None = None) -> None:
+        """Decide now whether they are worth the engine for batches, and build its index."""
+        if self._bulk is not None:
+            self._bulk.expect(queries, self.snapshot, progress)
 
     def _fingerprint(self) -> dict[str, Any]:
         return {

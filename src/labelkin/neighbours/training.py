@@ -54,6 +54,7 @@ def find_nearest(
     """The nearest `k` documents of those in `rows`, which are ascending."""
     near = np.full((len(rows), k), -1, dtype=np.int64)
     closeness = np.zeros((len(rows), k), dtype=np.float32)
+    search.expect(len(rows), progress)
     for start in range(0, len(rows), _BATCH):
         part = slice(start, min(start + _BATCH, len(rows)))
         found = search.search_rows(rows[part], k)

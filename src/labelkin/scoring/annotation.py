@@ -8,6 +8,7 @@ the last document the journal is converted to the requested format.
 from __future__ import annotations
 
 import tempfile
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ from labelkin.wording import counted
 _BATCH = 500
 
 Suggest = Callable[[list[Document]], list[Record]]
+# Applies `Suggest` to batches, as `map` does.
+MapBatches = Callable[[Suggest, Iterable[list[Document]]], Iterable[list[Record]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +47,15 @@ def annotate(
     settings: dict[str, Any],
     format: str | None = None,
     progress: Callable[[int], None] | None = None,
+    map_batches: MapBatches = map,
 ) -> AnnotationReport:
     """Write the suggestions for each document to `output` atomically.
 
     `suggest` turns documents into records `{"id", "title", "suggestions"}`, with
     `text` if there is no title; suggestions have id, name, column and score.
     `labels` are the ids of the columns. `settings` is what results depend on
-    besides the documents: a journal with other settings is discarded. Without
+    besides the documents: a journal with other settings is discarded. `map_batches` may
+    work on several batches at once; it yields their results in order. Without
     any document the output does not change.
     """
     writer = writer_for(output, format)
@@ -61,8 +66,15 @@ def annotate(
         journal = stack.enter_context(Journal(_journal_path(output, stack), settings))
         waiting = journal.resume(iter(documents))
         resumed = journal.done
-        while batch := list(islice(waiting, _BATCH)):
-            results = zip(batch, suggest(batch), strict=True)
+        under_way: deque[list[Document]] = deque()
+
+        def batches() -> Iterator[list[Document]]:
+            while batch := list(islice(waiting, _BATCH)):
+                under_way.append(batch)
+                yield batch
+
+        for records in map_batches(suggest, batches()):
+            results = zip(under_way.popleft(), records, strict=True)
             with _kept_results(output, journal):
                 journal.append(results)
             if progress is not None:
