@@ -209,7 +209,7 @@ def update_label_ae(
         views,
         observer,
         rows=np.union1d(data.rows, data.held_out),
-        terms=Terms(TermColumns(model.words(), model.tensor("idf")), model.words()),
+        terms=Terms(TermColumns.of(model.words(), model.tensor("idf")), model.words()),
     )
     report: AutoencoderReport | None = fit_label_model(
         sources.completed(data, settings),

@@ -26,7 +26,7 @@ def test_terms_that_occur_in_enough_documents(documents):
     assert len(terms) == len(words)
     assert terms.columns(words).tolist() == [*range(len(words))]
     # The columns can be rebuilt from the words and their weights.
-    assert TermColumns(words, terms.idf).columns(words).tolist() == [*range(len(words))]
+    assert TermColumns.of(words, terms.idf).columns(words).tolist() == [*range(len(words))]
     for column, term in enumerate(words):
         assert terms.is_single[column] == (" " not in term)
         assert terms.idf[column] == pytest.approx(
@@ -45,6 +45,19 @@ def test_counts(counted, documents):
     for line, stems in zip(counts.toarray(), documents, strict=True):
         expected = Counter(plain_terms(stems))
         assert line.tolist() == [expected[term] for term in words]
+
+
+@given(st.lists(st.text("abé小^ ", min_size=1), unique=True), st.lists(st.text("abé小^ ")))
+def test_terms_are_found_by_bisection_and_by_hash(terms, asked):
+    terms = sorted(term for term in terms if term.strip())
+    columns = TermColumns.of(terms, np.ones(len(terms), dtype=np.float32))
+    assert columns.terms == terms
+    assert columns.is_single.tolist() == [" " not in term for term in terms]
+    assert columns._in_title.tolist() == [term.startswith("^") for term in terms]
+    expected = [terms.index(term) if term in terms else -1 for term in [*asked, *terms]]
+    assert columns.columns([*asked, *terms]).tolist() == expected
+    columns._looked_up = 10**9
+    assert columns.columns([*asked, *terms]).tolist() == expected
 
 
 @given(texts, st.booleans())

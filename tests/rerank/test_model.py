@@ -58,7 +58,7 @@ def ranker(seed: int = 0) -> Ranker:
 
 def parts(seed: int = 0) -> RerankParts:
     random = np.random.default_rng(seed)
-    terms = TermColumns(WORDS, random.random(TERMS).astype(np.float32))
+    terms = TermColumns.of(WORDS, random.random(TERMS).astype(np.float32))
     statistics = LabelStatistics(
         7,
         random.random(WIDTH).astype(np.float32),
@@ -81,7 +81,7 @@ def parts(seed: int = 0) -> RerankParts:
         LinearScorer(matrix(2, TERMS, one), np.ones(2, dtype=np.float32), np.array([1, 3]))
         for one in (seed, seed + 2)
     )
-    linear = LinearScorers(stems, wording, "\n".join(WORDS).encode(), terms)
+    linear = LinearScorers(stems, wording, terms)
     knowledge = Knowledge(statistics, headings, terms, GROUPS, {"linear": linear})
     return RerankParts(ranker(seed), knowledge, WORDS)
 
@@ -146,7 +146,7 @@ def test_everything_comes_back(folder):
 
 def test_without_a_fitted_signal_and_without_terms(tmp_path):
     some = parts()
-    nothing = TermColumns([], np.zeros(0, dtype=np.float32))
+    nothing = TermColumns.of([], np.zeros(0, dtype=np.float32))
     knowledge = replace(some.knowledge, terms=nothing, fitted={})
     save_reranker(tmp_path, INFO, RerankParts(some.ranker, knowledge, []), "")
     model = RerankModel(tmp_path)

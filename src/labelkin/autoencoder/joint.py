@@ -36,8 +36,9 @@ class JointAutoencoder:
     @property
     def terms(self) -> TermColumns:
         """The terms that texts are counted by."""
+        tensor = self.model.tensor
         return self._memo.get(
-            "terms", lambda: TermColumns(self.model.words(), self.model.tensor("idf"))
+            "terms", lambda: TermColumns(tensor("words").tobytes(), tensor("idf"))
         )
 
     def texts(self, wording: Sequence[Sequence[str]]) -> csr_matrix[Any]:

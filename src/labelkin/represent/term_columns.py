@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelkin.corpus.document import Document
+from labelkin.memo import Memo
 from labelkin.represent.kind import TermKind
 from labelkin.represent.stems import Stems, stemmer, words_of
 
@@ -25,6 +26,8 @@ _TITLE_WEIGHT = np.float32(0.7)
 _CENTURIES = ("19", "20")
 # Documents whose terms are counted at a time.
 _CHUNK = 500
+# Terms from which on looking them up by hash pays: the hashes of all terms have to be made.
+_WORTH_HASHING = 20_000
 
 Floats = npt.NDArray[np.float32]
 
@@ -65,23 +68,35 @@ class TermColumns:
     """The terms that were frequent enough in some documents, and their idf.
 
     A pair of words is a term with a space in it; terms of the title begin with a
-    circumflex where they are told apart. Terms are looked up by their
-    64-bit hash: a table of strings would take ten times the memory.
+    circumflex where they are told apart. Terms are sorted, and kept as one text
+    (`names`, a line each): a few are looked up by bisection, which needs no
+    preparation, many by their 64-bit hash: a table of strings would take ten times
+    the memory.
     """
 
-    def __init__(self, terms: Iterable[str], idf: Floats) -> None:
-        hashes, single, titled = [], [], []
-        for term in terms:
-            hashes.append(hash(term))
-            single.append(" " not in term)
-            titled.append(term.startswith(_TITLE))
+    def __init__(self, names: bytes, idf: Floats) -> None:
+        self.names = names
         self.idf = idf
-        self._has_pairs = not all(single)
-        self.is_single = np.array(single, dtype=np.bool_)
-        self._in_title = np.array(titled, dtype=np.bool_)
-        unsorted = np.array(hashes, dtype=np.int64)
-        self._order = np.argsort(unsorted).astype(np.int32)
-        self._hashes = unsorted[self._order]
+        text = np.frombuffer(names, dtype=np.uint8)
+        ends = np.flatnonzero(text == ord("\n"))
+        self._ends = np.append(ends, len(text)) if len(idf) else ends[:0]
+        self._starts = np.concatenate(([0], self._ends[:-1] + 1)) if len(idf) else ends[:0]
+        spaces = np.flatnonzero(text == ord(" "))
+        self.is_single = np.diff(np.searchsorted(spaces, np.append(self._starts, len(text)))) == 0
+        self._has_pairs = not self.is_single.all()
+        self._in_title = text[self._starts] == ord(_TITLE) if len(text) else self.is_single
+        self._looked_up = 0
+        self._memo = Memo()
+
+    @classmethod
+    def of(cls, terms: Iterable[str], idf: Floats) -> TermColumns:
+        """The columns of sorted terms."""
+        return cls("\n".join(terms).encode("utf-8"), idf)
+
+    @property
+    def terms(self) -> list[str]:
+        """All terms in the order of their columns."""
+        return self.names.decode("utf-8").split("\n") if len(self) else []
 
     @classmethod
     def counted(
@@ -109,7 +124,7 @@ class TermColumns:
         if most is not None and len(kept) > most:
             kept = sorted(sorted(kept, key=lambda term: -frequencies[term])[:most])
         idf = np.log(count / np.array([frequencies[term] for term in kept], dtype=np.float32))
-        return cls(kept, idf.astype(np.float32)), kept
+        return cls.of(kept, idf.astype(np.float32)), kept
 
     def __len__(self) -> int:
         return len(self.idf)
@@ -118,9 +133,34 @@ class TermColumns:
         """The column of each term, −1 for those that were too rare."""
         if len(self) == 0 or not terms:
             return np.full(len(terms), -1, dtype=np.int64)
+        self._looked_up += len(terms)
+        if self._looked_up < _WORTH_HASHING:
+            known = {term: self._bisected(term) for term in set(terms)}
+            return np.array([known[term] for term in terms], dtype=np.int64)
+        ordered, order = self._memo.get("hashes", self._hashed)
         hashes = np.fromiter(map(hash, terms), dtype=np.int64, count=len(terms))
-        places = np.minimum(np.searchsorted(self._hashes, hashes), len(self) - 1)
-        return np.where(self._hashes[places] == hashes, self._order[places], -1)
+        places = np.minimum(np.searchsorted(ordered, hashes), len(self) - 1)
+        return np.where(ordered[places] == hashes, order[places], -1)
+
+    def _hashed(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+        """The hashes of all terms, ascending, and their columns."""
+        hashes = np.fromiter(map(hash, self.terms), dtype=np.int64, count=len(self))
+        order = np.argsort(hashes).astype(np.int32)
+        return hashes[order], order
+
+    def _bisected(self, term: str) -> int:
+        wanted, starts, ends = term.encode("utf-8", "surrogatepass"), self._starts, self._ends
+        low, high = 0, len(starts)
+        while low < high:
+            middle = (low + high) // 2
+            name = self.names[starts[middle] : ends[middle]]
+            if name == wanted:
+                return middle
+            if name < wanted:
+                low = middle + 1
+            else:
+                high = middle
+        return -1
 
     def counts(self, documents: Iterable[Sequence[str]]) -> csr_matrix[Any]:
         """How often each document has each term."""

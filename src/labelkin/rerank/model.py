@@ -222,7 +222,6 @@ class RerankModel:
 
     def _read_knowledge(self) -> Knowledge:
         arrays = _unpacked(self._verified("statistics"))
-        text = self._text("terms")
         fitted = {
             name: SIGNALS[name].from_arrays(_unpacked(self._verified(name)))
             for name in self._files
@@ -231,7 +230,7 @@ class RerankModel:
         return Knowledge(
             from_arrays(LabelStatistics, _part(arrays, "statistics")),
             from_arrays(Headings, _part(arrays, "headings")),
-            TermColumns(text.split("\n") if text else [], arrays["idf"]),
+            TermColumns(self._verified("terms").read_bytes(), arrays["idf"]),
             self.info.groups,
             fitted,
         )

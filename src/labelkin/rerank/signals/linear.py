@@ -87,7 +87,6 @@ class LinearSignal(Signal):
                 context.terms.weighted(context.texts.counts, pairs=True), "Training classifiers"
             ),
             fitted(wording.columns.weighted(counts, pairs=True), "Training classifiers of words"),
-            "\n".join(wording.words).encode("utf-8"),
             wording.columns,
         )
 
@@ -157,14 +156,13 @@ class LinearScorers:
 
     stems: LinearScorer
     wording: LinearScorer
-    words: bytes
     terms: TermColumns
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Everything as plain arrays."""
         arrays = {f"stems/{name}": array for name, array in self.stems.arrays().items()}
         arrays |= {f"wording/{name}": array for name, array in self.wording.arrays().items()}
-        arrays["words"] = np.frombuffer(self.words, dtype=np.uint8)
+        arrays["words"] = np.frombuffer(self.terms.names, dtype=np.uint8)
         arrays["idf"] = self.terms.idf
         return arrays
 
@@ -176,9 +174,8 @@ class LinearScorers:
             mine = {name.removeprefix(prefix): array for name, array in arrays.items()}
             return LinearScorer.from_arrays(mine)
 
-        words = arrays["words"].tobytes()
-        terms = words.decode("utf-8").split("\n") if words else []
-        return cls(part("stems/"), part("wording/"), words, TermColumns(terms, arrays["idf"]))
+        terms = TermColumns(arrays["words"].tobytes(), arrays["idf"])
+        return cls(part("stems/"), part("wording/"), terms)
 
 
 @dataclass(frozen=True, eq=False)
