@@ -24,7 +24,7 @@ $(VENV)/.core: $(VENV)/.python pyproject.toml constraints.txt
 # TORCH_INDEX= takes torch from the default index, TORCH_INDEX=URL from another one.
 $(VENV)/.train: $(VENV)/.core scripts/install_torch.py
 	$(BIN)/python scripts/install_torch.py constraints.txt
-	$(PIP) install --quiet --constraint constraints.txt --editable '.[train,rerank,serve,bulk]'
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[train,rerank,serve]'
 	touch $@
 
 $(VENV)/.test: $(VENV)/.train tests/requirements-model.txt
@@ -66,6 +66,7 @@ bench: $(VENV)/.bench  ## Measure speed and size; results go to results/
 	$(BIN)/python benchmarks/multilingual.py
 	$(BIN)/python benchmarks/lexical.py
 	$(BIN)/python benchmarks/runtime.py --work benchmarks/work/runtime
+	$(BIN)/python benchmarks/speed.py --work benchmarks/work/rerank
 	$(BIN)/python benchmarks/serve.py
 	$(BIN)/python benchmarks/page.py
 
