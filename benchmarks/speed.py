@@ -5,7 +5,7 @@ python benchmarks/speed.py --work FOLDER PARTS...    # neighbours batch cold rep
 
 Writes results/speed.md; needs ../shared/data. `batch` and `cold` use FOLDER/mesh47k, the collection
 that `labelkin train` was run on, and train it if it is not there. Results of a part stay in the
-folder, and the report is made from those that are there. Times are seconds of CPU: ratios of one run
+folder; the report is made from those that are there. Times are seconds of CPU: ratios of one run
 can be compared, figures of different runs hardly.
 """
 
