@@ -139,8 +139,8 @@ def training(facts: dict[str, Any]) -> Iterator[Part]:
         return
     yield Heading("Training")
     yield Paragraph(
-        "Reconstruction is the MiF at 0.5 of held-out label sets. A loss is still falling if that "
-        "of the last epoch is the lowest."
+        "Reconstruction is the MiF at 0.5 of held-out label sets. A loss is still falling if the "
+        "last five epochs have lowered it by more than one per cent."
     )
     header = ["model", "documents", "layers", "parameters", "epochs", "best", "minutes",
               "stopped by", "reconstruction", "loss", "validation loss"]  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,9 @@ from labelkin._version import __version__
 if TYPE_CHECKING:
     from labelkin.experiments.models import ModelStage
     from labelkin.experiments.plan import Plan
+
+_LATEST = 5
+_NOTICEABLE = 0.01
 
 
 @cache
@@ -31,10 +35,7 @@ def commit() -> str:
 
 
 def training_facts(stage: ModelStage) -> dict[str, Any]:
-    """How a label autoencoder was trained, and whether its losses were still falling.
-
-    A loss is still falling if that of the last epoch is the lowest.
-    """
+    """How a label autoencoder was trained, and whether its losses were still falling."""
     info, history = stage.info(), stage.history()
     if info is None:
         return {}
@@ -56,8 +57,14 @@ def training_facts(stage: ModelStage) -> dict[str, Any]:
     for loss in ("loss", "validation_loss"):
         losses = [entry[loss] for entry in history if loss in entry]
         facts[f"{loss}_by_epoch"] = [round(value, 3) for value in losses]
-        facts[f"{loss}_still_falling"] = len(losses) < 2 or losses[-1] < min(losses[:-1])
+        facts[f"{loss}_still_falling"] = is_falling(losses)
     return facts
+
+
+def is_falling(losses: Sequence[float]) -> bool:
+    """Whether the last five epochs have lowered a loss by more than one per cent."""
+    before = losses[:-_LATEST]
+    return not before or min(losses[-_LATEST:]) < (1 - _NOTICEABLE) * min(before)
 
 
 def provenance(plan: Plan, command: str) -> dict[str, Any]:
