@@ -1,4 +1,4 @@
-"""When to use code that numba compiles.
+"""Code that numba compiles, and when to use it.
 
 It gives the same results as NumPy and SciPy do, several times as fast, but loading it
 takes as long as a few dozen suggestions, and a hundred megabytes. So it is for batches.
@@ -6,8 +6,16 @@ takes as long as a few dozen suggestions, and a hundred megabytes. So it is for 
 
 from __future__ import annotations
 
+import logging
 import sys
+from collections.abc import Callable
+from functools import cache
 from importlib.util import find_spec
+from typing import TypeVar, cast
+
+logger = logging.getLogger(__name__)
+
+Function = TypeVar("Function", bound=Callable[..., object])
 
 
 def can_compile() -> bool:
@@ -15,6 +23,40 @@ def can_compile() -> bool:
     return find_spec("numba") is not None
 
 
-def pays(items: int, worth: int) -> bool:
-    """Whether to use compiled code: for at least `worth` items, or if it is loaded anyway."""
-    return ("numba" in sys.modules or items >= worth) and can_compile()
+@cache
+def can_load() -> bool:
+    """Whether numba is installed and can be imported, which takes a while."""
+    if not can_compile():
+        return False
+    try:
+        import numba  # noqa: F401
+    except Exception as error:
+        logger.warning("numba cannot be loaded (%s); batches take longer", error)
+        return False
+    return True
+
+
+def pays(items: int, worth: int, kernel: str) -> bool:
+    """Whether to use the compiled code in a module.
+
+    It is for at least `worth` items, or for any number if it is loaded anyway.
+    """
+    return (items >= worth or kernel in sys.modules) and can_load()
+
+
+def compile_function(*, fastmath: bool = False) -> Callable[[Function], Function]:
+    """Have a function compiled when it is first called; cached on disk, if possible.
+
+    With `fastmath`, floats may be compared and added in any order.
+    """
+    import numba
+
+    def decorate(function: Function) -> Function:
+        try:
+            compiled = numba.njit(nogil=True, cache=True, fastmath=fastmath)(function)
+        except RuntimeError:
+            # Neither the package's folder nor the user's cache can be written to.
+            compiled = numba.njit(nogil=True, fastmath=fastmath)(function)
+        return cast(Function, compiled)
+
+    return decorate

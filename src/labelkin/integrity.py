@@ -85,7 +85,7 @@ def check_collection(path: Path, *, repair: bool = False) -> CheckReport:
 
     Nothing else may write to the collection while it is repaired.
     """
-    return _Check(path, repair=repair).run()
+    return _Check(Path(path), repair=repair).run()
 
 
 class _Check:

@@ -227,11 +227,15 @@ def children(pid: int) -> list[int]:
     return found
 
 
-def test_a_process_that_is_killed_loses_no_finished_result(run: Run) -> None:
-    many_documents(run, 8000)
+def started_with_jobs(run: Run) -> tuple[subprocess.Popen[str], list[int]]:
+    """An annotation by two processes that has finished a batch, and these processes."""
+    many_documents(run, 5000)
     command = [sys.executable, "-m", "labelkin", "annotate", "demo", "many.jsonl"]
     started = subprocess.Popen(
-        [*command, "-o", "out.jsonl", "--jobs", "2"], stderr=subprocess.PIPE, text=True
+        [*command, "-o", "out.jsonl", "--jobs", "2"],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     deadline = time.monotonic() + 60
     journal = Path(".out.jsonl.journal")
@@ -240,13 +244,52 @@ def test_a_process_that_is_killed_loses_no_finished_result(run: Run) -> None:
         time.sleep(0.02)
     workers = children(started.pid)
     assert len(workers) == 2
+    return started, workers
+
+
+def are_gone(processes: list[int]) -> bool:
+    deadline = time.monotonic() + 20
+    while any(Path(f"/proc/{one}/cmdline").exists() for one in processes):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def check_continued(run: Run) -> None:
+    """Whether the same command completes what was begun."""
+    assert not Path("out.jsonl").exists()
+    done = run("annotate", "demo", "many.jsonl", "-o", "out.jsonl")
+    assert "Annotated 5,000 documents (" in done.stderr
+    assert run("annotate", "demo", "many.jsonl", "-o", "whole.jsonl").exit_code == 0
+    assert Path("out.jsonl").read_bytes() == Path("whole.jsonl").read_bytes()
+
+
+def test_a_process_that_is_killed_loses_no_finished_result(run: Run) -> None:
+    started, workers = started_with_jobs(run)
     os.kill(workers[0], signal.SIGKILL)
     _, errors = started.communicate(timeout=60)
     assert started.returncode == 1
     assert "a process that annotates has ended" in errors
     assert "Traceback" not in errors
-    assert not Path("out.jsonl").exists()
-    done = run("annotate", "demo", "many.jsonl", "-o", "out.jsonl")
-    assert "Annotated 8,000 documents (" in done.stderr
-    assert run("annotate", "demo", "many.jsonl", "-o", "whole.jsonl").exit_code == 0
-    assert Path("out.jsonl").read_bytes() == Path("whole.jsonl").read_bytes()
+    assert are_gone(workers)
+    check_continued(run)
+
+
+@pytest.mark.parametrize("signals", [[signal.SIGINT] * 2, [signal.SIGTERM], [signal.SIGKILL]])
+def test_no_process_outlives_the_one_that_started_it(
+    run: Run, signals: list[signal.Signals]
+) -> None:
+    started, workers = started_with_jobs(run)
+    for number in signals:
+        if number == signal.SIGINT:
+            # As a terminal does: to all processes.
+            os.killpg(started.pid, number)
+        else:
+            started.send_signal(number)
+    _, errors = started.communicate(timeout=30)
+    assert started.returncode != 0
+    assert "Traceback" not in errors
+    assert are_gone(workers)
+    if signals == [signal.SIGKILL]:
+        check_continued(run)

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import errno
+import sys
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
+from typing import Any
 
 import numpy as np
 import pytest
 
+from labelkin import compiled
 from labelkin.corpus.document import Document
 from labelkin.demo import demo_documents
+from labelkin.exceptions import MissingExtraError
 from labelkin.indexer import Indexer
 from labelkin.integrity import check_collection
 from labelkin.neighbours import bulk, indexes
 from labelkin.neighbours.neighbours import Neighbours
 from labelkin.neighbours.postings_engine import PostingsSearcher
-from labelkin.neighbours.term_index import stored_index
+from labelkin.neighbours.term_index import TermIndex, stored_index
+from labelkin.neighbours.term_search import TermSearch
 from labelkin.store.config import CONFIG_NAME, update_config
+from labelkin.store.locks import FileLock, beside
 
 DOCUMENTS = list(demo_documents(400))
 QUERIES = DOCUMENTS[:100]
@@ -187,3 +197,126 @@ def test_an_outdated_index_is_dropped(collection: Path, batches: list[int]) -> N
         indexer.neighbour_arrays(QUERIES, 5)
     (new,) = postings_folders(collection)
     assert new != old
+
+
+def test_a_thread_that_builds_it_keeps_no_other_waiting(
+    collection: Path, batches: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    building, may_go_on = Event(), Event()
+    catch_up = TermIndex.catch_up
+
+    def slowly(index: TermIndex, *arguments: Any) -> int:
+        if index._engine_name == "postings":
+            building.set()
+            assert may_go_on.wait(30)
+        return catch_up(index, *arguments)
+
+    with Indexer.open(collection) as indexer:
+        expected = indexer.neighbour_arrays(QUERIES[:10], 5)
+        monkeypatch.setattr(TermIndex, "catch_up", slowly)
+        with ThreadPoolExecutor(1) as pool:
+            first = pool.submit(indexer.neighbour_arrays, QUERIES, 5)
+            assert building.wait(30)
+            # Answered by the other engine meanwhile.
+            second = indexer.neighbour_arrays(QUERIES, 5)
+            assert not batches
+            may_go_on.set()
+            assert np.array_equal(first.result().rows, second.rows)
+        assert sum(batches) == len(QUERIES)
+        assert np.array_equal(second.rows[:10], expected.rows)
+
+
+def test_another_process_that_builds_it_keeps_nobody_waiting(
+    collection: Path, batches: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Indexer.open(collection) as indexer:
+        indexer.neighbour_arrays(QUERIES, 5)
+        (folder,) = postings_folders(collection)
+        indexer.add(DOCUMENTS[300:])
+        indexer.build()
+        batches.clear()
+        started = time.monotonic()
+        with FileLock(beside(folder, "write")) as lock:
+            assert lock.take()
+            for _ in range(3):
+                indexer.neighbour_arrays(QUERIES, 5)
+        assert not batches
+        assert time.monotonic() - started < 5
+        # Not asked again for a while; then it is used.
+        indexer.neighbour_arrays(QUERIES, 5)
+        assert not batches
+        search = indexer.search()
+        assert isinstance(search, TermSearch) and search._bulk is not None
+        search._bulk._not_before = 0.0
+        indexer.neighbour_arrays(QUERIES, 5)
+        assert sum(batches) == len(QUERIES)
+
+
+def test_a_full_disk_leaves_the_answer_to_the_other_engine(
+    collection: Path,
+    batches: list[int],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def full(*arguments: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with Indexer.open(collection) as indexer:
+        expected = indexer.neighbour_arrays(QUERIES[:10], 5)
+        with monkeypatch.context() as patch:
+            patch.setattr("labelkin.neighbours.postings._ArrayFile.write", full)
+            found = indexer.neighbour_arrays(QUERIES, 5)
+        assert np.array_equal(found.rows[:10], expected.rows)
+        # Not tried again in this process, and nothing is left on the disk.
+        indexer.neighbour_arrays(QUERIES, 5)
+        assert not batches
+        assert len(caplog.records) == 1
+        assert "batches are searched without the second index" in caplog.text
+        assert not list((collection / "indexes").glob("terms-*/segment-*"))
+
+
+def test_numba_that_cannot_be_loaded(
+    collection: Path,
+    batches: list[int],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """As after an upgrade of NumPy that numba does not know yet."""
+    monkeypatch.setitem(sys.modules, "numba", None)
+    for module in (compiled, indexes):
+        monkeypatch.setattr(module, "can_compile", lambda: True)
+    compiled.can_load.cache_clear()
+    try:
+        with Indexer.open(collection) as indexer:
+            for _ in range(2):
+                assert len(indexer.neighbour_arrays(QUERIES, 5)) == len(QUERIES)
+        assert not batches
+        assert caplog.text.count("numba cannot be loaded") == 1
+        update_config(collection / CONFIG_NAME, {"neighbours": {"engine": "postings"}})
+        with Indexer.open(collection) as indexer, pytest.raises(MissingExtraError, match="numba"):
+            indexer.neighbour_arrays(QUERIES, 5)
+    finally:
+        compiled.can_load.cache_clear()
+
+
+def test_terms_that_are_too_long_for_tantivy(collection: Path, batches: list[int]) -> None:
+    odd = [
+        Document("x", "wheat " + "x" * 70_000, labels=("Wheat",), language="en"),
+        Document("y", "barns wheat " + "é" * 33_000, labels=("Barns",), language="en"),
+        Document("z", "z" * 65_530 + " barns wheat", labels=("Barns",), language="en"),
+    ]
+    with Indexer.open(collection) as indexer:
+        indexer.add(odd)
+        check_same(indexer, [*odd, *QUERIES])
+    assert batches
+
+
+def test_the_index_is_dropped_when_it_is_switched_off(collection: Path, batches: list[int]) -> None:
+    with Indexer.open(collection) as indexer:
+        indexer.neighbour_arrays(QUERIES, 5)
+    assert postings_folders(collection)
+    update_config(collection / CONFIG_NAME, {"neighbours": {"bulk": False}})
+    with Indexer.open(collection) as indexer:
+        indexer.add(DOCUMENTS[300:])
+        indexer.build()
+    assert not postings_folders(collection)

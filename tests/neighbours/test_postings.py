@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from labelkin.checksums import read_sealed, sealed
 from labelkin.exceptions import MissingExtraError
 from labelkin.neighbours import postings, postings_engine, postings_kernel
 from labelkin.neighbours.engine import TIE, EngineSearcher, IndexedDocument
-from labelkin.neighbours.postings_engine import PostingsEngine, PostingsSearcher
+from labelkin.neighbours.postings_engine import Part, PostingsEngine, PostingsSearcher
 from labelkin.store.derived import StoreDamagedError, StoreState
 
 from .engine_conformance import (
@@ -232,7 +233,7 @@ def test_postings_that_cannot_be_right_are_no_access_beyond_the_arrays() -> None
 
 
 def test_without_numba(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postings_engine, "can_compile", lambda: False)
+    monkeypatch.setattr(postings_engine, "can_load", lambda: False)
     with (
         opened(tmp_path / "i") as engine,
         pytest.raises(MissingExtraError, match=r"labelkin\[bulk"),
@@ -249,3 +250,66 @@ def test_documents_without_terms(tmp_path: Path) -> None:
         assert engine.searcher().statistics("stems").documents == 3
     with opened(tmp_path / "i") as again:
         assert again.state().newest == 2
+
+
+def test_another_process_that_merges_is_no_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files go while they are verified; the new record lists others."""
+    documents = random_documents(30)
+    with grown(tmp_path / "i", documents[:20], 1) as engine, opened(tmp_path / "i") as reader:
+        verify = Part.verify
+
+        def merged_meanwhile(part: Part, folder: Path) -> None:
+            monkeypatch.setattr(Part, "verify", verify)
+            engine.apply([], [documents[20:]], StoreState(2, "t2", 30))
+            verify(part, folder)
+
+        monkeypatch.setattr(Part, "verify", merged_meanwhile)
+        reader.verify()
+        assert reader.state().newest == 29
+        check_by_formula(reader.searcher(), documents)
+
+
+def test_files_are_verified_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    documents = random_documents(40)
+    with grown(tmp_path / "i", documents[:30], 1) as engine, opened(tmp_path / "i") as reader:
+        verified: list[str] = []
+        verify = Part.verify
+        monkeypatch.setattr(
+            Part, "verify", lambda part, folder: (verified.append(part.name), verify(part, folder))
+        )
+        reader.verify()
+        reader.state()
+        reader.state()
+        assert len(verified) == 1
+        engine.apply([], [documents[30:]], StoreState(2, "t2", 40))
+        reader.verify()
+        reader.state()
+        assert len(verified) == 2
+
+
+def test_reading_only_keeps_no_segments_that_were_merged(tmp_path: Path) -> None:
+    documents = random_documents(40)
+    with grown(tmp_path / "i", documents[:20], 1):
+        pass
+    with PostingsEngine(tmp_path / "i", FIELDS, read_only=True) as reader:
+        reader.state()
+        for row in range(20, 40):
+            target = StoreState(row, f"t{row}", row + 1)
+            reader.apply([], [[documents[row]]], target)
+        check_by_formula(reader.searcher(), documents)
+        assert reader._temporary is not None
+        left = [path.name for path in Path(reader._temporary.name).iterdir()]
+        assert set(left) <= set(reader._segments)
+    assert len(list((tmp_path / "i").glob("segment-*"))) == 1
+
+
+def test_a_record_of_another_kind_is_damage(tmp_path: Path) -> None:
+    with grown(tmp_path / "i", random_documents(5), 1):
+        pass
+    record = tmp_path / "i" / "labelkin.json"
+    content = read_sealed(record) | {"segments": [["segment-000001", []]]}
+    record.write_text(sealed(content))
+    with opened(tmp_path / "i") as again, pytest.raises(StoreDamagedError, match=r"labelkin\.json"):
+        again.state()

@@ -11,7 +11,7 @@ from labelkin.corpus.document import Document
 from labelkin.indexer import Indexer
 from labelkin.rerank.features import Evidence, find_candidates
 from labelkin.rerank.method import _model
-from labelkin.rerank.pair_kernel import largest_values
+from labelkin.rerank.pair_kernel import best_covered, covered_values, largest_values
 from labelkin.rerank.pairs import Pairs, arrays_of, best_entries
 from labelkin.scoring.settings import RERANK_DEPTH
 
@@ -35,7 +35,7 @@ def test_products(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = whole[PAIRS.documents, PAIRS.columns]
     monkeypatch.setattr("labelkin.rerank.pairs._CHUNK", 7)
     for pays in (False, True):
-        monkeypatch.setattr(compiled, "pays", lambda items, worth, pays=pays: pays)
+        monkeypatch.setattr(compiled, "pays", lambda *arguments, pays=pays: pays)
         assert PAIRS.product(LEFT, RIGHT).tolist() == expected.tolist()
         assert PAIRS.product(LEFT * 0, RIGHT).tolist() == [0.0] * len(PAIRS)
         assert len(Pairs(KEYS[:0], 0, 50).product(LEFT[:0], RIGHT)) == 0
@@ -70,12 +70,34 @@ def test_the_largest_value_that_a_document_meets() -> None:
         assert value == max(0.0, *right[has[document], column], 0.0)
 
 
+def test_words_that_weigh_nothing_are_no_words_of_a_name() -> None:
+    """A word that is in all documents has idf 0, which the matrix of names holds as a zero."""
+    # Names 0 and 1 consist of such words only, name 2 has one of them and another word.
+    words = ([0.0, 0.0, 0.0, 2.0], [0, 1, 0, 2], [0, 1, 2, 4])
+    names = sp.csr_matrix((np.array(words[0], dtype=np.float32), *words[1:]), shape=(3, 3))
+    by_term = names.T.tocsr()
+    has = sp.csr_matrix(np.ones((2, 3), dtype=np.float32))
+    bearers = np.array([0, 0, 1])
+    weights = np.array([0, 0, 2], dtype=np.float32)
+    given = (arrays_of(has), arrays_of(by_term), bearers, weights)
+    assert best_covered(*given, np.ones(2, dtype=np.bool_), 5).tolist() == [1, 3]
+    values = covered_values(*given, np.array([0, 2, 4]), np.array([0, 1, 0, 1]), 2)
+    assert values.tolist() == [[0, 1, 0, 1], [0, 2, 0, 2], [0, 1, 0, 1]]
+
+
+def test_matrices_that_do_not_fit_have_no_product() -> None:
+    with pytest.raises(ValueError, match="no product"):
+        PAIRS.product(LEFT, LEFT)
+    with pytest.raises(ValueError, match="no product"):
+        best_entries(LEFT, LEFT, 3)
+
+
 def test_features_are_the_same_in_both_ways(
     indexer: Indexer, fresh: list[Document], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = []
     for pays in (False, True):
-        monkeypatch.setattr(compiled, "pays", lambda items, worth, pays=pays: pays)
+        monkeypatch.setattr(compiled, "pays", lambda *arguments, pays=pays: pays)
         queries = indexer.queries(fresh, RERANK_DEPTH)
         width = queries.snapshot.generation().next_column
         found.append(find_candidates(Evidence(queries, _model(queries).knowledge_for(width))))

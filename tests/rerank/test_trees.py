@@ -117,10 +117,10 @@ def test_a_ranker_gives_the_same_scores_in_every_way(
     expected = by_lightgbm(ranker, features)
     fresh = Ranker(ranker.text)
     for pays in (False, True):
-        monkeypatch.setattr(compiled, "pays", lambda items, worth, pays=pays: pays)
+        monkeypatch.setattr(compiled, "pays", lambda *arguments, pays=pays: pays)
         assert fresh.scores(features) == pytest.approx(expected, abs=1e-12)
         assert fresh._booster is None
-    monkeypatch.setattr(compiled, "pays", lambda items, worth: False)
+    monkeypatch.setattr(compiled, "pays", lambda *arguments: False)
     monkeypatch.setattr("labelkin.rerank.ranker._WORTH_LOADING", 200)
     assert fresh.scores(features) == pytest.approx(expected, abs=1e-12)
     assert fresh._booster is not None
@@ -133,7 +133,7 @@ def test_without_lightgbm_there_are_scores_but_no_contributions(
     features = lines(300, seed=5)
     fresh, expected = Ranker(ranker.text), by_lightgbm(ranker, features)
     monkeypatch.setitem(sys.modules, "lightgbm", None)
-    monkeypatch.setattr(compiled, "pays", lambda items, worth: False)
+    monkeypatch.setattr(compiled, "pays", lambda *arguments: False)
     monkeypatch.setattr("labelkin.rerank.ranker._WORTH_LOADING", 200)
     assert fresh.scores(features) == pytest.approx(expected, abs=1e-12)
     with pytest.raises(MissingExtraError, match="LightGBM"):

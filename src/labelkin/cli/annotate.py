@@ -5,17 +5,16 @@ from __future__ import annotations
 import signal
 import tempfile
 import time
-from collections import deque
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self, cast
 
 import typer
 
-from labelkin.cli.build import build_with_progress
+from labelkin.cli.build import build_with_progress, expect_with_progress
 from labelkin.cli.console import (
     copy_to_standard_output,
     counted,
@@ -44,7 +43,8 @@ from labelkin.exceptions import LabelkinError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from concurrent.futures import Future
+    from multiprocessing.connection import Connection
+    from multiprocessing.process import BaseProcess
 
     from labelkin.corpus import Corpus, Document
     from labelkin.indexer import Indexer
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 _BEGINNING = 200
 _MOST_JOBS = 64
 # Roughly: to know beforehand whether there are many documents.
-_BYTES_A_DOCUMENT = 1000
+_BYTES_A_DOCUMENT = 500
 
 
 @takes(ReadingOptions, "reading")
@@ -120,9 +120,10 @@ def annotate(
         settings = suggestion_settings(indexer, asked)
         language = heading_language(indexer, asked.language)
         foreign = ForeignTexts(indexer)
-        expected = corpus.bytes_total // _BYTES_A_DOCUMENT
+        expected, is_bulk = corpus.bytes_total // _BYTES_A_DOCUMENT, False
         if settings.k:
-            build_with_progress(indexer, asked.representation, [settings], queries=expected)
+            build_with_progress(indexer, asked.representation, [settings])
+            is_bulk = expect_with_progress(indexer, asked.representation, expected)
         print_unknown_labels(indexer, [settings])
         search = indexer.search(asked.representation) if settings.k else None
         depends_on = {
@@ -140,20 +141,23 @@ def annotate(
             asked.representation,
             asked.fold_broader,
             language,
-            expected,
+            is_bulk if jobs > 1 else None,
         )
         map_batches: MapBatches = map
         if jobs > 1:
             map_batches = stack.enter_context(_Workers(job, jobs)).map
+        watched = _CountedDocuments(documents)
         with meter("Annotating", corpus.bytes_total) as bar:
             report = annotate_documents(
-                foreign.watched(documents),
+                foreign.watched(watched),
                 _Annotator(indexer, job),
                 output,
                 labels=[concept.id for concept in indexer.vocabulary],
                 settings=depends_on,
                 format=to,
-                progress=lambda done: bar.update(corpus.bytes_read, counted(done, "document")),
+                progress=lambda done: bar.update(
+                    round(corpus.bytes_read * done / watched.count), counted(done, "document")
+                ),
                 map_batches=map_batches,
             )
         foreign.report()
@@ -181,6 +185,19 @@ def _readable(corpus: Corpus, strict: bool) -> Iterator[Document]:
     return chain([first], documents)
 
 
+class _CountedDocuments:
+    """Documents that are counted when they are read."""
+
+    def __init__(self, documents: Iterator[Document]) -> None:
+        self._documents = documents
+        self.count = 0
+
+    def __iter__(self) -> Iterator[Document]:
+        for document in self._documents:
+            self.count += 1
+            yield document
+
+
 @dataclass(frozen=True)
 class _Job:
     """What a process needs to know to annotate a batch."""
@@ -190,7 +207,7 @@ class _Job:
     representation: str | None
     fold_broader: bool
     language: str
-    documents: int
+    is_bulk: bool | None
 
 
 class _Annotator:
@@ -200,9 +217,9 @@ class _Annotator:
         self._indexer = indexer
         self._job = job
         self._band = job.settings.implementation.bands(indexer.queries([]), job.settings)
-        if job.settings.k:
+        if job.settings.k and job.is_bulk is not None:
             # All processes search alike.
-            indexer.search(job.representation).expect(job.documents)
+            indexer.search(job.representation).decide(job.is_bulk)
 
     def __call__(self, documents: list[Document]) -> list[dict[str, Any]]:
         """A record per document."""
@@ -214,20 +231,24 @@ class _Annotator:
 
 
 class _Workers:
-    """Processes that annotate batches, each with the collection opened once."""
+    """Processes that annotate batches, each with the collection opened once.
+
+    A process ends when its connection is closed: by the parent, or because that is gone.
+    """
 
     def __init__(self, job: _Job, count: int) -> None:
-        from concurrent.futures import ProcessPoolExecutor
-        from multiprocessing import get_context
-
+        self._job = job
         self._count = count
-        self._pool = ProcessPoolExecutor(count, get_context("spawn"), _start_worker, (job,))
+        self._processes: list[BaseProcess] = []
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._pool.shutdown(cancel_futures=True)
+        for process in self._processes:
+            process.kill()
+        for process in self._processes:
+            process.join()
 
     def map(
         self,
@@ -235,37 +256,91 @@ class _Workers:
         batches: Iterable[list[Document]],
     ) -> Iterator[list[dict[str, Any]]]:
         """The records of each batch, in order; a few batches are read ahead."""
-        from concurrent.futures.process import BrokenProcessPool
+        from multiprocessing.connection import wait
 
-        waiting: deque[Future[list[dict[str, Any]]]] = deque()
+        numbered = enumerate(batches)
+        idle = self._start()
+        busy: set[Connection] = set()
+        finished: dict[int, list[dict[str, Any]]] = {}
+        sent = given = 0
+        while True:
+            # At most a few batches beyond the first that is not finished.
+            while idle and sent - given < 3 * self._count:
+                batch = next(numbered, None)
+                if batch is None:
+                    break
+                connection = idle.pop()
+                with suppress(OSError):
+                    # If the process has ended, that shows when it is waited for.
+                    connection.send(batch)
+                busy.add(connection)
+                sent += 1
+            if not busy:
+                return
+            for ready in wait(busy):
+                connection = cast("Connection", ready)
+                number, records = _received(connection)
+                finished[number] = records
+                busy.remove(connection)
+                idle.append(connection)
+            while given in finished:
+                yield finished.pop(given)
+                given += 1
+
+    def _start(self) -> list[Connection]:
+        """Start the processes; Ctrl+C is left to this one."""
+        from multiprocessing import get_context
+
+        context = get_context("spawn")
+        connections = []
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
-            for batch in batches:
-                waiting.append(self._pool.submit(_annotated, batch))
-                if len(waiting) > 2 * self._count:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        except BrokenProcessPool as error:
-            raise LabelkinError(
-                "a process that annotates has ended (out of memory?); finished results are kept: "
-                "run the same command again, with fewer --jobs"
-            ) from error
+            for _ in range(self._count):
+                ours, theirs = context.Pipe()
+                process = context.Process(target=_work, args=(theirs, self._job), daemon=True)
+                process.start()
+                theirs.close()
+                self._processes.append(process)
+                connections.append(ours)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        return connections
 
 
-_worker: list[_Annotator] = []
+def _received(connection: Connection) -> tuple[int, list[dict[str, Any]]]:
+    """The number of a batch and its records; raises what the process has raised."""
+    try:
+        number, records = connection.recv()
+    except (EOFError, OSError) as error:
+        raise LabelkinError(
+            "a process that annotates has ended (out of memory?); finished results are kept: run "
+            "the same command again, with fewer --jobs"
+        ) from error
+    if isinstance(records, Exception):
+        raise records
+    return number, records
 
 
-def _start_worker(job: _Job) -> None:
-    """Open the collection in a new process; Ctrl+C is left to the process that started it."""
+def _work(connection: Connection, job: _Job) -> None:
+    """Annotate the batches that come, until the connection is closed."""
     from labelkin.indexer import Indexer
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     set_up_logging(verbose=False)
-    _worker.append(_Annotator(Indexer.open(job.collection), job))
-
-
-def _annotated(documents: list[Document]) -> list[dict[str, Any]]:
-    return _worker[0](documents)
+    number = 0
+    with suppress(EOFError, OSError), ExitStack() as stack:
+        annotator: _Annotator | None = None
+        while True:
+            number, batch = connection.recv()
+            try:
+                if annotator is None:
+                    indexer = stack.enter_context(Indexer.open(job.collection))
+                    annotator = _Annotator(indexer, job)
+                connection.send((number, annotator(batch)))
+            except LabelkinError as error:
+                connection.send((number, error))
+            except Exception as error:
+                connection.send((number, RuntimeError(f"{type(error).__name__}: {error}")))
 
 
 def _records(

@@ -105,26 +105,25 @@ def build_with_progress(
     settings: Sequence[Settings] = (),
     *,
     relearn: bool = False,
-    queries: int = 0,
 ) -> int:
     """Bring the index up to date under a progress bar; warns if there is nothing to find.
 
-    A representation that the methods of `settings` cannot use is refused before. For many
-    `queries`, the index for batches is built too.
+    A representation that the methods of `settings` cannot use is refused before.
     """
     indexer.check_representation(settings, representation)
     if reason := nothing_to_find(indexer):
         print_message(f"{reason}, so nothing will be found.")
-    rows = indexer.collection.generation().next_row
-    with meter("Indexing", rows) as bar:
-        added = indexer.build(
+    with meter("Indexing", indexer.collection.generation().next_row) as bar:
+        return indexer.build(
             representation,
             relearn=relearn,
             progress=lambda done, _: bar.update(done, counted(done, "document")),
         )
-    if queries:
-        with meter("Indexing for batches", rows) as bar:
-            indexer.search(representation).expect(
-                queries, lambda done, _: bar.update(done, counted(done, "document"))
-            )
-    return added
+
+
+def expect_with_progress(indexer: Indexer, representation: str | None, queries: int) -> bool:
+    """Whether so many queries are worth the index for batches, which is then built."""
+    with meter("Indexing for batches", indexer.collection.generation().next_row) as bar:
+        return indexer.search(representation).expect(
+            queries, lambda done, _: bar.update(done, counted(done, "document"))
+        )

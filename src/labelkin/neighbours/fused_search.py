@@ -27,10 +27,15 @@ class FusedSearch(NeighbourSearch):
         self.searches = tuple(searches)
         self._fusion = snapshot.config.fusion
 
-    def expect(self, queries: int, progress: BuildProgress | None = None) -> None:
+    def expect(self, queries: int, progress: BuildProgress | None = None) -> bool:
         """Prepare each of the searches."""
+        decisions = [search.expect(queries, progress) for search in self.searches]
+        return any(decisions)
+
+    def decide(self, is_bulk: bool) -> None:
+        """The same for each of the searches."""
         for search in self.searches:
-            search.expect(queries, progress)
+            search.decide(is_bulk)
 
     def parts(self, texts: Texts, k: int) -> list[Neighbours]:
         """The neighbours by each representation, at the depth that fusion needs."""

@@ -42,6 +42,7 @@ class Indexes(Closing):
     def close(self) -> None:
         """Close all indexes."""
         self._is_closed = True
+        self._bulk.clear()
         for memo in (self._terms, self._vectors):
             for key in memo.keys():  # noqa: SIM118 - not a dictionary
                 index: TermIndex | VectorState | None = memo.peek(key)

@@ -45,6 +45,8 @@ _TABLE_ROWS = 3
 _CHUNK = 2_000_000
 _SMALL_TABLE = 1 << 16
 _MOST_FIELDS = 1 << 8
+# Bytes; tantivy leaves longer terms out, and does not count them either.
+_LONGEST_TERM = (1 << 16) - 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,6 +169,8 @@ class SegmentBuilder:
                 self._fields, self._terms, self._tokens, self._lengths, strict=True
             ):
                 of_field = by_field.get(field, ())
+                if max(map(len, of_field), default=0) > _LONGEST_TERM // 4:
+                    of_field = [term for term in of_field if len(term.encode()) <= _LONGEST_TERM]
                 tokens.extend([terms.setdefault(term, len(terms)) for term in of_field])
                 lengths.append(len(of_field))
 

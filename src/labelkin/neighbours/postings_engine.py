@@ -2,7 +2,7 @@
 
     indexes/terms-XXXX/labelkin.json     what the index reflects, and which files it consists of
     indexes/terms-XXXX/segment-000001/   a segment (`postings.py`)
-    indexes/terms-XXXX/removed-1.npy     rows that are in a segment but have been removed
+    indexes/terms-XXXX/removed-000002/   rows that are in a segment but have been removed
 
 Segments never change. A new list of them takes effect by the atomic rename of
 labelkin.json; files that it does not list are deleted. Adjacent small segments are
@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Collection as Container
-from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from dataclasses import field as dataclass_field
 from pathlib import Path
@@ -25,8 +26,8 @@ import numpy as np
 import numpy.typing as npt
 
 from labelkin.atomic import atomic_text
-from labelkin.checksums import BlockChecksums, read_sealed, sealed
-from labelkin.compiled import can_compile
+from labelkin.checksums import BlockChecksums, ChecksumError, read_sealed, sealed
+from labelkin.compiled import can_load
 from labelkin.exceptions import MissingExtraError
 from labelkin.neighbours.bm25 import FieldStatistics
 from labelkin.neighbours.engine import (
@@ -55,15 +56,15 @@ RECORD_NAME = "labelkin.json"
 FORMAT_VERSION = 1
 ENGINE_NAME = "postings"
 _TOKENS_A_SEGMENT = 2_000_000
-_OPEN_ATTEMPTS = 5
 # A segment is rewritten when this share of its documents has been removed.
 _MOSTLY_REMOVED = 0.25
 _KNOWN_TERMS = 400_000
+_ROOM = 1024
 _NO_ROWS: Integers = np.zeros(0, dtype=np.int64)
 
 
 def _check_installed() -> None:
-    if not can_compile():
+    if not can_load():
         raise MissingExtraError("the engine postings needs numba: pip install 'labelkin[bulk]'")
 
 
@@ -139,7 +140,7 @@ class Record:
                 None if removed is None else Part.from_json(removed),
                 int(content["number"]),
             )
-        except (TypeError, KeyError) as error:
+        except (TypeError, KeyError, AttributeError) as error:
             raise ValueError(f"{folder / RECORD_NAME}: {error!r}") from error
 
 
@@ -155,6 +156,7 @@ class PostingsEngine(TermEngine):
         self._record: Record | None = None
         self._segments: dict[str, Segment] = {}
         self._removed = _NO_ROWS
+        self._verified: dict[str, Part] = {}
 
     def close(self) -> None:
         """Release the files; searchers keep what they use."""
@@ -189,25 +191,28 @@ class PostingsEngine(TermEngine):
         """Write a segment every two million terms, and record it."""
         _check_installed()
         record = self._record or self._loaded()
-        self._sweep(record)
+        with suppress(OSError):
+            self._sweep(record)
         gone = np.fromiter(removed, dtype=np.int64)
         known = [segment.rows[segment.places_of(gone)] for segment in self._listed()]
         self._removed = np.unique(np.concatenate([self._removed, *known]))
         builder = SegmentBuilder(self._fields)
-        for page in pages:
-            builder.add(page)
-            if builder.tokens >= _TOKENS_A_SEGMENT:
-                self._commit(builder, replace(target, next_row=page[-1][0] + 1))
-                builder = SegmentBuilder(self._fields)
-        self._commit(builder, target)
+        try:
+            for page in pages:
+                builder.add(page)
+                if builder.tokens >= _TOKENS_A_SEGMENT:
+                    self._commit(builder, replace(target, next_row=page[-1][0] + 1))
+                    builder = SegmentBuilder(self._fields)
+            self._commit(builder, target)
+        except OSError:
+            # Leave no part of a segment on a disk that is full.
+            with suppress(OSError):
+                self._sweep(self._record or record)
+            raise
 
     def verify(self) -> None:
         """Compare all files with their checksums."""
-        try:
-            for part in Record.read(self._home, self._kinds).parts:
-                part.verify(self._home)
-        except (OSError, ValueError) as error:
-            raise StoreDamagedError(str(error)) from error
+        self._with_record(lambda record: None)  # noqa: ARG005
 
     def clear(self) -> None:
         """Delete the files and begin with an empty index."""
@@ -230,33 +235,44 @@ class PostingsEngine(TermEngine):
 
     def _loaded(self) -> Record:
         """The index as it is on disk now; another process may have changed it."""
-        for attempt in range(_OPEN_ATTEMPTS):
+        self._with_record(self._open)
+        return self._record or Record(self._kinds)
+
+    def _open(self, record: Record) -> None:
+        known = self._record.segments if self._record is not None else ()
+        segments = {
+            part.name: self._segments[part.name]
+            if part in known
+            else Segment.open(self._home / part.name)
+            for part in record.segments
+        }
+        rows = _NO_ROWS
+        if record.removed is not None:
+            rows = np.load(self._home / record.removed.name / "rows.npy")
+        self._record, self._segments, self._removed = record, segments, rows
+
+    def _with_record(self, use: Callable[[Record], None]) -> None:
+        """Use the record on disk and its files, which are verified before.
+
+        Compiled code has to trust them. If a file is missing because another process has merged
+        segments meanwhile, begins again with the new record.
+        """
+        record = before = None
+        while True:
             try:
-                record = Record.read(self._home, self._kinds)
-                known = (
-                    {} if self._record is None else {one.name: one for one in self._record.parts}
-                )
-                segments = {}
-                for part in record.segments:
-                    if known.get(part.name) == part and part.name in self._segments:
-                        segments[part.name] = self._segments[part.name]
-                    else:
+                before, record = record, Record.read(self._home, self._kinds)
+                for part in record.parts:
+                    if self._verified.get(part.name) != part:
                         part.verify(self._home)
-                        segments[part.name] = Segment.open(self._home / part.name)
-                rows = _NO_ROWS
-                if record.removed is not None:
-                    record.removed.verify(self._home)
-                    rows = np.load(self._home / record.removed.name / "rows.npy")
+                        self._verified[part.name] = part
+                use(record)
+                return
             except FileNotFoundError as error:
-                # Another process has merged segments after the record was read.
-                if attempt == _OPEN_ATTEMPTS - 1:
+                if record == before:
                     raise StoreDamagedError(f"{error.filename}: missing") from error
             except (OSError, ValueError) as error:
-                raise StoreDamagedError(str(error)) from error
-            else:
-                self._record, self._segments, self._removed = record, segments, rows
-                return record
-        raise AssertionError
+                place = "" if isinstance(error, ChecksumError) else f"{self._home}: "
+                raise StoreDamagedError(f"{place}{error}") from error
 
     def _folder(self) -> Path:
         """Where new files go: outside of a collection that cannot be written to."""
@@ -267,7 +283,7 @@ class PostingsEngine(TermEngine):
             self._temporary = tempfile.TemporaryDirectory(
                 prefix="labelkin-", ignore_cleanup_errors=True
             )
-        return Path(tempfile.mkdtemp(dir=self._temporary.name))
+        return Path(self._temporary.name)
 
     def _commit(self, builder: SegmentBuilder, state: StoreState) -> None:
         """Write what was collected, merge small segments, and record the result."""
@@ -307,7 +323,7 @@ class PostingsEngine(TermEngine):
         self._record = Record(self._kinds, state, segments_listed, removed, number)
         if not self._read_only:
             self._record.write(folder)
-            self._sweep(self._record)
+        self._sweep(self._record)
 
     def _groups(self, names: Iterable[str]) -> list[list[str]]:
         """Adjacent segments that become one: a new one with those that are not much larger."""
@@ -328,10 +344,8 @@ class PostingsEngine(TermEngine):
 
     def _sweep(self, record: Record) -> None:
         """Delete what the record does not list: merged segments, leftovers of a crash."""
-        if self._read_only or not self._home.exists():
-            return
         listed = {part.name for part in record.parts}
-        for path in self._home.iterdir():
+        for path in self._folder().iterdir():
             if path.is_dir() and path.name not in listed:
                 shutil.rmtree(path, ignore_errors=True)
 
@@ -357,6 +371,8 @@ class PostingsSearcher(EngineSearcher):
         self._statistics: dict[str, FieldStatistics] = {}
         self._known = _KnownTerms(fields, len(segments))
         self._tables: list[npt.NDArray[np.float32]] | None = None
+        #: Whether a search has met postings that cannot be right.
+        self.is_damaged = False
 
     def scored_like(self, other: EngineSearcher) -> PostingsSearcher:
         """The same documents, scored with the statistics of another engine's searcher.
@@ -416,6 +432,7 @@ class PostingsSearcher(EngineSearcher):
                     tables[place],
                     scores[self._bases[place] : self._bases[place + 1]],
                 ):
+                    self.is_damaged = True
                     raise StoreDamagedError("postings of documents that are not there")
             scores[self._removed] = 0
             if without:
@@ -451,7 +468,8 @@ class PostingsSearcher(EngineSearcher):
                     slots[part] = list(map(known.slots[field].__getitem__, terms))
                     weights[part] = list(terms.values())
                     start = part.stop
-            return known.begins[:, slots], known.ends[:, slots], weights * known.idfs[slots], starts
+            begins, ends = (np.take(one, slots, axis=1) for one in (known.begins, known.ends))
+            return begins, ends, weights * known.idfs[slots], starts
 
     def _knowing(self, queries: Sequence[WeightedTerms]) -> _KnownTerms:
         """The known terms with all of the queries'."""
@@ -493,18 +511,19 @@ class PostingsSearcher(EngineSearcher):
 class _KnownTerms:
     """Terms that have been asked for: their postings in each segment, and their idf.
 
-    `slots` says where in the arrays each term of a field is.
+    `slots` says where in the arrays each term of a field is; the arrays have room for more.
     """
 
     def __init__(self, fields: Sequence[str], segments: int) -> None:
         self.slots: dict[str, dict[str, int]] = {field: {} for field in fields}
-        self.begins = np.zeros((segments, 0), dtype=np.uint64)
-        self.ends = np.zeros((segments, 0), dtype=np.uint64)
-        self.frequencies = _NO_ROWS
-        self.idfs = np.zeros(0, dtype=np.float32)
+        self.begins = np.zeros((segments, _ROOM), dtype=np.uint64)
+        self.ends = np.zeros((segments, _ROOM), dtype=np.uint64)
+        self.frequencies = np.zeros(_ROOM, dtype=np.int64)
+        self.idfs = np.zeros(_ROOM, dtype=np.float32)
+        self._count = 0
 
     def __len__(self) -> int:
-        return len(self.idfs)
+        return self._count
 
     def add(
         self,
@@ -515,9 +534,15 @@ class _KnownTerms:
         frequencies: Integers,
         idfs: npt.NDArray[np.float64],
     ) -> None:
-        """Add new terms of a field; arrays that were taken before do not change."""
-        self.slots[field].update(zip(terms, range(len(self), len(self) + len(terms)), strict=True))
-        self.begins = np.concatenate((self.begins, begins), axis=1)
-        self.ends = np.concatenate((self.ends, ends), axis=1)
-        self.frequencies = np.concatenate((self.frequencies, frequencies))
-        self.idfs = np.concatenate((self.idfs, idfs.astype(np.float32)))
+        """Add new terms of a field."""
+        part = slice(self._count, self._count + len(terms))
+        if part.stop > len(self.idfs):
+            more = max(part.stop - len(self.idfs), len(self.idfs))
+            self.begins = np.pad(self.begins, ((0, 0), (0, more)))
+            self.ends = np.pad(self.ends, ((0, 0), (0, more)))
+            self.frequencies = np.pad(self.frequencies, (0, more))
+            self.idfs = np.pad(self.idfs, (0, more))
+        self.slots[field].update(zip(terms, range(part.start, part.stop), strict=True))
+        self.begins[:, part], self.ends[:, part] = begins, ends
+        self.frequencies[part], self.idfs[part] = frequencies, idfs
+        self._count = part.stop

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
+
+from labelkin.compiled import compile_function
 
 Floats = npt.NDArray[np.float32]
 Places = npt.NDArray[np.uint64]
@@ -17,7 +18,7 @@ _BLOCK = 1 << 17
 _STRIP = 64
 
 
-@numba.njit(nogil=True, cache=True)
+@compile_function()
 def add_postings(
     begins: Places,
     ends: Places,
@@ -56,7 +57,7 @@ def add_postings(
         stop += np.uint64(_BLOCK)
 
 
-@numba.njit(nogil=True, cache=True)
+@compile_function()
 def best_places(scores: Floats, k: int, tie: float) -> npt.NDArray[np.int64]:
     """Where the `k` highest positive scores are, with all that equal the last of them.
 
@@ -82,7 +83,7 @@ def best_places(scores: Floats, k: int, tie: float) -> npt.NDArray[np.int64]:
     return np.array(places, dtype=np.int64)
 
 
-@numba.njit(nogil=True, cache=True, fastmath=True)
+@compile_function(fastmath=True)
 def _maximum(values: Floats) -> np.float32:
     """The highest of some values, 0 for none; several are compared in one instruction."""
     highest = np.float32(0)
@@ -91,7 +92,7 @@ def _maximum(values: Floats) -> np.float32:
     return highest
 
 
-@numba.njit(nogil=True, cache=True)
+@compile_function()
 def replace_lowest(heap: Floats, value: np.float32) -> None:
     """Replace the lowest value of a heap, which is its first, by a higher one."""
     place = 0

@@ -141,10 +141,12 @@ class NeighbourSearch(ABC):
             duplicates=self._duplicates(texts.prepared, neighbours),
         )
 
-    def expect(  # noqa: B027 - most have nothing to prepare
-        self, queries: int, progress: BuildProgress | None = None
-    ) -> None:
-        """Prepare for this number of texts in all; all of them are then searched alike."""
+    def expect(self, queries: int, progress: BuildProgress | None = None) -> bool:  # noqa: ARG002
+        """Prepare for this number of texts in all; whether the engine for batches is worth it."""
+        return False
+
+    def decide(self, is_bulk: bool) -> None:  # noqa: B027 - most have one engine only
+        """Use the engine for batches for all batches, or for none."""
 
     def search_rows(self, rows: npt.NDArray[np.int64], k: int) -> Neighbours:
         """The neighbours of stored documents, leave-one-out; none for rows that are gone.

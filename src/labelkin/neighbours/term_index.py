@@ -109,12 +109,19 @@ class TermIndex(DerivedStore):
                 self._searcher = (self.state, self._engine.searcher())
             return self._searcher[1]
 
+    def is_recorded(self, reader: Reader) -> bool:
+        """Whether the index claims to reflect the reader's generation; opens nothing."""
+        return self._recorded().reflects(reader.generation())
+
     def missing_rows(self, reader: Reader) -> int:
         """About how many rows would be added to bring the index to the reader's generation."""
-        with self.lock:
-            state = self.state if self.state != StoreState() else self._engine.recorded()
+        state = self._recorded()
         known = state.next_row if reader.knows(state.generation, state.token) else 0
         return max(reader.generation().next_row - known, 0)
+
+    def _recorded(self) -> StoreState:
+        with self.lock:
+            return self.state if self.state != StoreState() else self._engine.recorded()
 
     def catch_up(self, reader: Reader, progress: BuildProgress | None = None) -> int:
         """Bring the index to the reader's generation; the number of documents new to it."""
@@ -231,7 +238,9 @@ class TermIndex(DerivedStore):
                 and kinds.items() <= self._versions.items()
                 and set(kinds) not in named
             )
-            if not (is_contained or _is_outdated(kinds, config)):
+            settings = config.neighbours
+            is_unused = record.engine == ENGINE_NAME != settings.engine and not settings.bulk
+            if not (is_contained or is_unused or _is_outdated(kinds, config)):
                 continue
             with FileLock(beside(other, "open")) as lock:
                 if lock.take():
@@ -263,7 +272,8 @@ def stored_index(folder: Path) -> StoredIndex | None:
 
 def indexed_kinds(reader: Reader) -> list[str]:
     """Names of the kinds of terms that are indexed."""
-    return sorted({name for record in _records(reader) for name in text_kinds(record.kinds)})
+    records = map(stored_index, (reader.path / "indexes").glob(f"{_PREFIX}*"))
+    return sorted({name for record in records if record for name in text_kinds(record.kinds)})
 
 
 def _versions_at_hand(reader: Reader, wanted: dict[str, str], engine: str) -> dict[str, str]:

@@ -12,10 +12,11 @@ import numpy as np
 
 from labelkin.corpus.document import Document
 from labelkin.neighbours.bm25 import FieldStatistics, idf
-from labelkin.neighbours.bulk import BulkIndex
+from labelkin.neighbours.bulk import SMALLEST_BATCH, BulkIndex
 from labelkin.neighbours.engine import EngineSearcher, Hits
 from labelkin.neighbours.heading_terms import HeadingTerms, field_kind, heading_field
 from labelkin.neighbours.neighbours import NO_NEIGHBOUR, Neighbours
+from labelkin.neighbours.postings_engine import PostingsSearcher
 from labelkin.neighbours.search import IN_HEADINGS, MatchedTerm, NeighbourSearch, SearchContext
 from labelkin.neighbours.term_index import TermIndex
 from labelkin.represent.representation import Representation
@@ -71,11 +72,16 @@ class TermSearch(NeighbourSearch):
         self._index = index
         self._searcher = index.searcher(snapshot)
         self._bulk = bulk
+        self._bulk_searcher: PostingsSearcher | None = None
 
-    def expect(self, queries: int, progress: BuildProgress | None = None) -> None:
-        """Decide now whether they are worth the engine for batches, and build its index."""
+    def expect(self, queries: int, progress: BuildProgress | None = None) -> bool:
+        """Whether they are worth the engine for batches, whose index is then built."""
+        return self._bulk is not None and self._bulk.expect(queries, self.snapshot, progress)
+
+    def decide(self, is_bulk: bool) -> None:
+        """Use the engine for batches, or do without."""
         if self._bulk is not None:
-            self._bulk.expect(queries, self.snapshot, progress)
+            self._bulk.decide(is_bulk)
 
     def _fingerprint(self) -> dict[str, Any]:
         return {
@@ -96,19 +102,28 @@ class TermSearch(NeighbourSearch):
         return ", ".join(parts)
 
     def _search(self, texts: Texts, k: int) -> Neighbours:
-        if self._bulk is not None:
-            searcher = self._bulk.searcher_for(len(texts), self.snapshot, self._searcher)
-            if searcher is not None:
-                try:
-                    return self._nearest(texts, k, searcher)
-                except StoreDamagedError as error:
+        if (searcher := self._searcher_of_batches(len(texts))) is not None:
+            try:
+                return self._nearest(texts, k, searcher)
+            except StoreDamagedError as error:
+                # Else the other engine, whose statistics it uses, is damaged; that shows below.
+                if self._bulk is not None and searcher.is_damaged:
                     self._bulk.report_damage(str(error), self.snapshot)
+                self._bulk_searcher = None
         try:
             self._index.check_sound()
             return self._nearest(texts, k, self._searcher)
         except StoreDamagedError as error:
             self._searcher = self._index.repaired(self.snapshot, self._searcher, str(error))
             return self._nearest(texts, k, self._searcher)
+
+    def _searcher_of_batches(self, queries: int) -> PostingsSearcher | None:
+        """The engine for batches, if there are so many queries that it pays."""
+        if self._bulk is None or queries < SMALLEST_BATCH:
+            return None
+        if self._bulk_searcher is None:
+            self._bulk_searcher = self._bulk.searcher_for(queries, self.snapshot, self._searcher)
+        return self._bulk_searcher
 
     def _nearest(self, texts: Texts, k: int, searcher: EngineSearcher) -> Neighbours:
         queries = self._queries(texts, searcher, self._settings.max_query_terms)
@@ -170,7 +185,7 @@ class TermSearch(NeighbourSearch):
                 known.add_to(query, of_text, weight)
         return [query.strongest(most) for query in queries]
 
-    def _known_terms(self, kind: str, terms: set[str], searcher: EngineSearcher) -> _KnownTerms:
+    def _known_terms(self, kind: str, terms: set[str], searcher: EngineSearcher) -> _BatchTerms:
         """What the index knows of the terms of a batch."""
         idfs = self._idfs(searcher, kind, terms)
         heading_weight, in_headings = self._settings.heading_weight, dict[str, float]()
@@ -182,7 +197,7 @@ class TermSearch(NeighbourSearch):
                 unknown = idf(searcher.statistics(field).documents, 0)
                 everywhere = {**dict.fromkeys(in_headings, unknown), **idfs}
         statistics = searcher.statistics(kind)
-        return _KnownTerms(kind, idfs, everywhere, heading_weight, in_headings, statistics)
+        return _BatchTerms(kind, idfs, everywhere, heading_weight, in_headings, statistics)
 
     def _term_weights(self, texts: Texts) -> dict[str, list[dict[str, float]]]:
         """For each kind the weight of each term of each text."""
@@ -222,7 +237,7 @@ class TermSearch(NeighbourSearch):
 
 
 @dataclass(frozen=True, slots=True)
-class _KnownTerms:
+class _BatchTerms:
     """The terms of a batch, of one kind, that the index has in texts or in headings.
 
     `idfs` are those of terms in texts, `in_headings` those of terms in headings;

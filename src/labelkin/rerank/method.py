@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelkin.autoencoder.model import LabelModel
-from labelkin.exceptions import ModelMismatchError
+from labelkin.exceptions import MissingExtraError, ModelMismatchError
 from labelkin.neighbours.search import representation_names, without_state
 from labelkin.represent.encoder import is_encoder
 from labelkin.represent.representation import kind_names
@@ -302,7 +302,12 @@ def _weights(
     candidates = _candidates(queries, settings)
     pairs = candidates.pairs
     lines = np.searchsorted(pairs.keys, place * pairs.width + columns.astype(np.int64))
-    contributions = model.ranker.contributions(candidates.features[lines])
+    try:
+        contributions = model.ranker.contributions(candidates.features[lines])
+    except MissingExtraError as error:
+        if model.is_new("no contributions"):
+            logger.warning("no weights of signals: %s", error)
+        return [()] * len(columns)
     names = [signal.reason for signal in ordered(model.info.groups) for _ in signal.features]
     names.append(BASE)
     weights = []

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from labelkin.compiled import compile_function
 from labelkin.neighbours.postings_kernel import replace_lowest
 from labelkin.rerank.pairs import Floats, Integers
 
@@ -22,7 +22,7 @@ Indices = npt.NDArray[np.uint32]
 _WHOLE = 0.999
 
 
-@numba.njit(nogil=True, cache=True)
+@compile_function()
 def _add_products(
     document: int,
     left: tuple[Integers, Indices, Floats],
@@ -38,7 +38,7 @@ def _add_products(
             sums[columns[entry]] += weight * values[entry]
 
 
-@numba.njit(nogil=True, cache=True)
+@compile_function()
 def product_entries(
     left: tuple[Integers, Indices, Floats],
     right: tuple[Integers, Indices, Floats],
@@ -57,7 +57,7 @@ def product_entries(
             sums[:] = 0
 
 
-@numba.njit(nogil=True, cache=True)
+@compile_function()
 def largest_values(
     left: tuple[Integers, Indices, Floats],
     right: tuple[Integers, Indices, Floats],
@@ -83,7 +83,7 @@ def largest_values(
         largest[:] = 0
 
 
-@numba.njit(nogil=True, cache=True)
+@compile_function()
 def best_sums(
     left: tuple[Integers, Indices, Floats],
     right: tuple[Integers, Indices, Floats],
@@ -121,7 +121,7 @@ def best_sums(
                 filled += 1
 
 
-@numba.njit(nogil=True, cache=True)
+@compile_function()
 def _cover(
     document: int,
     left: tuple[Integers, Indices, Floats],
@@ -140,17 +140,19 @@ def _cover(
     """
     starts, indices, data = left
     right_starts, columns, values = right
-    found = 0
+    count = 0
     for place in range(starts[document], starts[document + 1]):
         line, weight = indices[place], data[place]
         for entry in range(right_starts[line], right_starts[line + 1]):
-            name = columns[entry]
-            if sums[name] == 0:
-                names[found] = name
-                found += 1
-            sums[name] += weight * values[entry]
+            name, added = columns[entry], weight * values[entry]
+            # A word that all documents have weighs nothing.
+            if added > 0:
+                if sums[name] == 0:
+                    names[count] = name
+                    count += 1
+                sums[name] += added
     touched = 0
-    for place in range(found):
+    for place in range(count):
         name = names[place]
         heading = bearers[name]
         share = sums[name] / max(whole_weights[name], np.float32(1e-9))
@@ -164,7 +166,7 @@ def _cover(
     return touched
 
 
-@numba.njit(nogil=True, cache=True)
+@compile_function()
 def best_covered(
     left: tuple[Integers, Indices, Floats],
     right: tuple[Integers, Indices, Floats],
@@ -197,15 +199,16 @@ def best_covered(
             ties -= is_allowed[heading] and covers[heading, 1] * covers[heading, 0] > heap[0]
         for heading in mine:
             strength = covers[heading, 1] * covers[heading, 0]
-            if is_allowed[heading] and (strength > heap[0] or (strength == heap[0] and ties > 0)):
-                ties -= strength == heap[0]
+            is_last = strength == heap[0] and strength > 0 and ties > 0
+            if is_allowed[heading] and (strength > heap[0] or is_last):
+                ties -= is_last
                 keys[count] = document * width + heading
                 count += 1
             covers[heading] = 0
     return keys[:count]
 
 
-@numba.njit(nogil=True, cache=True)
+@compile_function()
 def covered_values(
     left: tuple[Integers, Indices, Floats],
     right: tuple[Integers, Indices, Floats],

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
 
-#: Documents from which on it pays to load compiled code.
-WORTH_COMPILING = 100
+# Documents from which on it pays to load compiled code.
+_WORTH_COMPILING = 100
 # Documents processed at a time.
 _CHUNK = 200
 
@@ -82,11 +82,9 @@ class Pairs:
         return self.values(*matrix_keys(matrix, self.width), missing)
 
     def product(self, left: csr_matrix[Any], right: csr_matrix[Any]) -> Floats:
-        """The entry of each pair in left · right, where left has a line per document.
-
-        Only these entries are looked at; a product has many more.
-        """
-        if compiled.pays(self.count, WORTH_COMPILING):
+        """The entry of each pair in left · right, where left has a line per document."""
+        _check_shapes(left, right)
+        if pays_compiling(self.count):
             from labelkin.rerank.pair_kernel import product_entries
 
             entries = np.zeros(len(self), dtype=np.float32)
@@ -117,6 +115,11 @@ class Pairs:
         return ranks
 
 
+def pays_compiling(documents: int) -> bool:
+    """Whether to use `pair_kernel` for so many documents."""
+    return compiled.pays(documents, _WORTH_COMPILING, "labelkin.rerank.pair_kernel")
+
+
 def arrays_of(matrix: csr_matrix[Any]) -> tuple[Integers, npt.NDArray[np.uint32], Floats]:
     """A matrix as compiled code takes it."""
     return (
@@ -126,15 +129,22 @@ def arrays_of(matrix: csr_matrix[Any]) -> tuple[Integers, npt.NDArray[np.uint32]
     )
 
 
+def _check_shapes(left: csr_matrix[Any], right: csr_matrix[Any]) -> None:
+    """Compiled code does not check them."""
+    if left.shape[1] != right.shape[0]:
+        raise ValueError(f"matrices of {left.shape} and {right.shape} have no product")
+
+
 def best_entries(
     left: csr_matrix[Any], right: csr_matrix[Any], count: int, shifts: Floats | None = None
 ) -> tuple[Integers, Floats]:
     """The columns of the highest entries in each line of left · right, ascending, and these.
 
-    `shifts` are added to the columns. Compiled: see `compiled.pays`.
+    `shifts` are added to the columns. Compiled: see `pays_compiling`.
     """
     from labelkin.rerank.pair_kernel import best_sums
 
+    _check_shapes(left, right)
     if shifts is None:
         shifts = np.zeros(right.shape[1], dtype=np.float32)
     shape = (left.shape[0], min(count, right.shape[1]))

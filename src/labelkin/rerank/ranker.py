@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from threading import Lock
@@ -54,16 +53,18 @@ class Ranker:
         self._booster: Any = None
 
     def scores(self, features: Floats) -> npt.NDArray[np.float64]:
-        """A raw score in [0, 1] per candidate: the same, whatever computes it."""
+        """A raw score in [0, 1] per candidate, whatever computes it the same to 1e-12."""
         if len(features) == 0:
             return np.zeros(0)
-        if compiled.pays(len(features), _WORTH_COMPILING):
+        if compiled.pays(len(features), _WORTH_COMPILING, "labelkin.rerank.tree_kernel"):
             return self._trees.batch_scores(features)
-        if self._booster is None and (len(features) < _WORTH_LOADING or not find_spec("lightgbm")):
+        if self._booster is None and len(features) < _WORTH_LOADING:
             return self._trees.scores(features)
-        scores: npt.NDArray[np.float64] = self._loaded().predict(
-            features, num_threads=_threads(features)
-        )
+        try:
+            booster = self._loaded()
+        except MissingExtraError:
+            return self._trees.scores(features)
+        scores: npt.NDArray[np.float64] = booster.predict(features, num_threads=_threads(features))
         return scores
 
     def contributions(self, features: Floats) -> npt.NDArray[np.float64]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from labelkin.compiled import compile_function
 from labelkin.rerank.pairs import Floats
 
 # The number of the lowest bit: a product with this constant has it in its first six bits, in
@@ -16,7 +16,7 @@ for _number in range(64):
     _NUMBERS[(_SEQUENCE << _number) % (1 << 64) >> 58] = _number
 
 
-@numba.njit(nogil=True, cache=True)
+@compile_function()
 def add_leaves(
     features: Floats,
     starts: npt.NDArray[np.uint64],

@@ -23,6 +23,7 @@ from labelkin.rerank.pairs import Floats, Integers
 _CATEGORICAL, _DEFAULT_LEFT, _MISSING_NAN = 1, 2, 8
 _MISSING_ZERO = 4
 _MOST_LEAVES = 64
+_MOST_TREES = 1 << 16
 _ALL_LEAVES = (1 << 64) - 1
 # Candidates that go down the trees together.
 _CHUNK = 256
@@ -136,12 +137,14 @@ class Trees:
 
     @cached_property
     def masks(self) -> Masks | None:
-        """The arguments of the compiled code; None for trees with too many leaves.
+        """The arguments of the compiled code; None for too many trees or leaves.
 
         Where the nodes of each feature begin, then for all nodes by feature and threshold:
         threshold, tree, the leaves that are left if the condition is false, whether a missing
         value makes it false. Last, the leaves of each tree from left to right.
         """
+        if len(self.roots) > _MOST_TREES:
+            return None
         leaves = np.zeros((len(self.roots), _MOST_LEAVES))
         kept = np.zeros(len(self.features), dtype=np.uint64)
         owners = np.zeros(len(self.features), dtype=np.uint16)

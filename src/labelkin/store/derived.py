@@ -72,6 +72,8 @@ class DerivedStore(Closing, ABC):
 
     #: What messages call the store.
     noun = "index"
+    #: How long to wait for another process that writes it, in seconds.
+    patience = WRITER_PATIENCE_SECONDS
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -170,7 +172,7 @@ class DerivedStore(Closing, ABC):
         """Keep other processes from writing the store."""
         self.folder.parent.mkdir(exist_ok=True)
         with FileLock(beside(self.folder, "write")) as lock:
-            if not lock.take(WRITER_PATIENCE_SECONDS):
+            if not lock.take(self.patience):
                 raise CollectionBusyError(
                     f"{reader.path}: another process is building the {self.noun}; "
                     "try again when it is done"

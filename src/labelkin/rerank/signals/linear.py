@@ -19,19 +19,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from labelkin import compiled
 from labelkin.exceptions import MissingExtraError
 from labelkin.memo import Memo
 from labelkin.represent.term_columns import TermColumns
 from labelkin.rerank.features import Evidence, Features
 from labelkin.rerank.pairs import (
-    WORTH_COMPILING,
     Floats,
     Integers,
     Pairs,
     best_entries,
     best_keys,
     matrix_keys,
+    pays_compiling,
 )
 from labelkin.rerank.signal import Arrays, Signal, Values
 from labelkin.rerank.training_data import TrainingContext
@@ -203,7 +202,7 @@ class LinearScorer:
                 shape=(weighted.shape[0], width),
             )
         kept = min(_KEPT, len(self.columns))
-        if compiled.pays(weighted.shape[0], WORTH_COMPILING):
+        if pays_compiling(weighted.shape[0]):
             best, values = best_entries(weighted, self._by_term, kept, self.shifts)
             starts = np.arange(len(best) + 1) * kept
             columns = self.columns[best.ravel()]
@@ -211,11 +210,14 @@ class LinearScorer:
         parts = []
         for first in range(0, weighted.shape[0], _CHUNK):
             scores = (weighted[first : first + _CHUNK] @ self._by_term).toarray() + self.shifts
-            best = np.argpartition(-scores, kept - 1, axis=1)[:, :kept]
-            values = np.take_along_axis(scores, best, 1).astype(np.float32)
-            rows = np.repeat(np.arange(len(scores)), kept)
-            places = (rows, self.columns[best.ravel()])
-            parts.append(csr_matrix((values.ravel(), places), shape=(len(scores), width)))
+            lowest = np.partition(scores, -kept, axis=1)[:, [-kept]]
+            above, equal = scores > lowest, scores == lowest
+            # Of equal ones at the end the first are taken.
+            equal &= equal.cumsum(axis=1) <= kept - above.sum(axis=1, keepdims=True)
+            rows, best = np.nonzero(above | equal)
+            values = scores[rows, best].astype(np.float32)
+            places = (rows, self.columns[best])
+            parts.append(csr_matrix((values, places), shape=(len(scores), width)))
         margins: csr_matrix[Any] = vstack(parts, format="csr")
         return margins
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from labelkin import compiled
 from labelkin.rerank.features import Evidence, Features
-from labelkin.rerank.pairs import WORTH_COMPILING, Floats, Integers, Pairs, arrays_of, best_keys
+from labelkin.rerank.pairs import Floats, Integers, Pairs, arrays_of, best_keys, pays_compiling
 from labelkin.rerank.signal import Signal, Values
 from labelkin.rerank.statistics import IN_TITLE, naming_kinds
 from labelkin.scoring.suggestion import NAMED
@@ -85,7 +84,7 @@ class NameWordsSignal(Signal):
 
     def propose(self, evidence: Evidence) -> Integers:
         """The headings of whose names the text has most."""
-        if compiled.pays(len(evidence), WORTH_COMPILING):
+        if pays_compiling(len(evidence)):
             from labelkin.rerank.pair_kernel import best_covered
 
             keys: Integers = best_covered(
@@ -134,7 +133,7 @@ class _Cover:
 
 def _covered_values(evidence: Evidence, pairs: Pairs, part: str) -> Iterable[Floats]:
     """Share, weight and number of whole names of each candidate."""
-    if compiled.pays(len(evidence), WORTH_COMPILING):
+    if pays_compiling(len(evidence)):
         from labelkin.rerank.pair_kernel import covered_values
 
         values: Floats = covered_values(

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from labelkin.rerank.features import Evidence, Features
 from labelkin.rerank.pairs import Pairs
 from labelkin.rerank.signal import Signal, Values
-
-if TYPE_CHECKING:
-    pass
 
 _LEADING = 15
 _REASON = "other headings"

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from labelkin import compiled
 from labelkin.rerank.features import Evidence, Features
 from labelkin.rerank.pairs import (
-    WORTH_COMPILING,
     Floats,
     Integers,
     Pairs,
@@ -18,6 +16,7 @@ from labelkin.rerank.pairs import (
     best_entries,
     best_keys,
     matrix_keys,
+    pays_compiling,
 )
 from labelkin.rerank.signal import Signal, Values
 
@@ -42,7 +41,7 @@ class WordsSignal(Signal):
     def propose(self, evidence: Evidence) -> Integers:
         """The headings that the words suggest most."""
         speakers, speaking = _speakers(evidence), evidence.knowledge.statistics.speaking
-        if compiled.pays(len(evidence), WORTH_COMPILING):
+        if pays_compiling(len(evidence)):
             places, values = best_entries(speakers, speaking, _BEST)
             documents = np.arange(len(evidence))[:, None] * evidence.width
             keys: Integers = (documents + places)[values > 0]
@@ -90,7 +89,7 @@ def _strongest_word(evidence: Evidence, pairs: Pairs) -> Floats:
     """The largest share that a single word of the text has for a candidate."""
     speaking, has = evidence.knowledge.statistics.speaking, evidence.has
     strongest = np.zeros(len(pairs), dtype=np.float32)
-    if compiled.pays(len(evidence), WORTH_COMPILING):
+    if pays_compiling(len(evidence)):
         from labelkin.rerank.pair_kernel import largest_values
 
         largest = np.zeros(speaking.shape[1], dtype=np.float32)
