@@ -169,7 +169,7 @@ def batch(work: Path) -> None:
 def rerank_batch(folder: Path, is_compiled: bool, has_bulk: bool) -> dict[str, Any]:
     """Documents per CPU-second, everything from the text on, and all scores."""
     if not is_compiled:
-        compiled.pays = lambda items, worth: False  # noqa: ARG005
+        compiled.pays = lambda *arguments: False  # noqa: ARG005
     bulk._LOADING = bulk._INDEXING = 0.0
     documents = list(read_corpus(SHARED / "mesh47k" / "l1000.json.gz").documents())[:BATCH]
     settings = Settings(method="rerank")
