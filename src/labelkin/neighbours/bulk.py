@@ -25,8 +25,8 @@ logger = logging.getLogger(__name__)
 
 #: Fewer texts are no batch: they are always searched with the other engine.
 SMALLEST_BATCH = 64
-# Seconds of CPU: to load the compiled engine, to index a row, and what a query saves for each row
-# that is indexed. Measured by benchmarks/speed.py.
+# Rough seconds of CPU, from trials on mesh47k: to load the compiled engine, to index a row, and
+# what a query saves for each row that is indexed.
 _LOADING, _INDEXING, _SAVED = 0.6, 1.4e-4, 2.5e-8
 # How long not to ask again while another process is building the index.
 _PAUSE_SECONDS = 10.0
