@@ -22,7 +22,7 @@ from labelkin.indexer import Indexer
 from labelkin.integrity import check_collection
 from labelkin.neighbours import bulk, indexes
 from labelkin.neighbours.neighbours import Neighbours
-from labelkin.neighbours.postings_engine import PostingsSearcher
+from labelkin.neighbours.postings_searcher import PostingsSearcher
 from labelkin.neighbours.term_index import TermIndex, stored_index
 from labelkin.neighbours.term_search import TermSearch
 from labelkin.store.config import CONFIG_NAME, update_config
@@ -178,7 +178,8 @@ def test_damage_during_a_search_leaves_the_answer_to_the_other_engine(
         expected = indexer.neighbour_arrays(QUERIES, 5)
         with monkeypatch.context() as patch:
             patch.setattr(
-                "labelkin.neighbours.postings_kernel.add_postings", lambda *arguments: False
+                "labelkin.neighbours.postings_kernel.add_candidates",
+                lambda *arguments: (False, arguments[-1]),
             )
             again = indexer.neighbour_arrays(QUERIES, 5)
         assert np.array_equal(again.rows, expected.rows)
@@ -264,7 +265,7 @@ def test_a_full_disk_leaves_the_answer_to_the_other_engine(
     with Indexer.open(collection) as indexer:
         expected = indexer.neighbour_arrays(QUERIES[:10], 5)
         with monkeypatch.context() as patch:
-            patch.setattr("labelkin.neighbours.postings._ArrayFile.write", full)
+            patch.setattr("labelkin.neighbours.array_file.ArrayFile.write", full)
             found = indexer.neighbour_arrays(QUERIES, 5)
         assert np.array_equal(found.rows[:10], expected.rows)
         # Not tried again in this process, and nothing is left on the disk.

@@ -199,7 +199,7 @@ class TestPostings(EngineConformance):
         return ENGINES["postings"](folder, fields, read_only=read_only)
 
     def commit_often(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("labelkin.neighbours.postings_engine._TOKENS_A_SEGMENT", 1)
+        monkeypatch.setattr("labelkin.neighbours.postings_engine._COMMIT", 1)
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from typing import cast
 from labelkin import compiled
 from labelkin.exceptions import CollectionBusyError, CollectionError
 from labelkin.neighbours.engine import EngineSearcher
-from labelkin.neighbours.postings_engine import PostingsSearcher
+from labelkin.neighbours.postings_searcher import PostingsSearcher
 from labelkin.neighbours.term_index import TermIndex
 from labelkin.store.derived import BuildProgress, SnapshotOutdatedError
 from labelkin.store.snapshot import Snapshot

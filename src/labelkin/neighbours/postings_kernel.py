@@ -9,87 +9,220 @@ import numpy.typing as npt
 
 from labelkin.compiled import compile_function
 
+Bytes = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float32]
+Hashes = npt.NDArray[np.uint32]
+Integers = npt.NDArray[np.int64]
 Places = npt.NDArray[np.uint64]
+# Documents and scores, those of a query from one start to the next.
+Candidates = tuple[Integers, Floats, Integers]
 
 # Documents whose scores stay in the processor's cache while all terms of a query are added.
-_BLOCK = 1 << 17
+_BLOCK = 1 << 16
 # Scores that are skipped together if none of them is high enough.
-_STRIP = 64
+_STRIP = 32
 
 
 @compile_function()
-def add_postings(
+def find_terms(
+    hashes: Hashes, ends: Integers, names: Bytes, asked: Hashes, key_ends: Integers, keys: Bytes
+) -> Integers:
+    """The places of terms in the dictionary of a segment, −1 for those that are not there.
+
+    `asked` are their hashes, and `keys` holds their names as the segment has them.
+    """
+    found = np.full(len(asked), -1)
+    places = np.searchsorted(hashes, asked)
+    for number in range(len(asked)):
+        begin, end = key_ends[number - 1] if number else 0, key_ends[number]
+        place = places[number]
+        while place < len(hashes) and hashes[place] == asked[number]:
+            first = ends[place - 1] if place else 0
+            is_same = ends[place] - first == end - begin and 0 <= first <= len(names) - end + begin
+            for byte in range(end - begin if is_same else 0):
+                is_same &= names[first + byte] == keys[begin + byte]
+            if is_same:
+                found[number] = place
+            place += 1
+    return found
+
+
+@compile_function()
+def add_candidates(
     begins: Places,
+    ends: Places,
+    weights: Floats,
+    starts: Integers,
+    documents: npt.NDArray[np.uint32],
+    impacts: npt.NDArray[Any],
+    table: Floats,
+    first: int,
+    count: int,
+    removed: Integers,
+    excluded: Integers,
+    excluded_starts: Integers,
+    margins: npt.NDArray[np.float64],
+    heaps: Floats,
+    before: Candidates,
+) -> tuple[bool, Candidates]:
+    """Search a segment of `count` documents, the first of which has the number `first`, in all.
+
+    The terms of a query are those from one of `starts` to the next, and the postings of a term
+    those from its begin to its end, by document. `table` holds the impact that each of `impacts`
+    stands for. Documents of the segment that are `removed`, and those from one of
+    `excluded_starts` to the next in `excluded`, do not count.
+
+    Candidates are all documents that may be among the best, with those of the segments `before`.
+    Each heap has as many scores as are wanted at least, the lowest first: documents whose score is
+    lower than that by more than the margin are none. False for postings that cannot be right:
+    their file is damaged.
+    """
+    queries = len(starts) - 1
+    size = (min(count, _BLOCK) + _STRIP - 1) // _STRIP * _STRIP
+    scores = np.zeros(size, dtype=np.float32)
+    highest = np.empty(size // _STRIP, dtype=np.float32)
+    old_places, old_scores, old_starts = before
+    places = np.empty(len(old_places) + 4 * heaps.size, dtype=np.int64)
+    values = np.empty(len(places), dtype=np.float32)
+    new_starts = np.zeros(queries + 1, dtype=np.int64)
+    found = 0
+    for query in range(queries):
+        for number in range(old_starts[query], old_starts[query + 1]):
+            if len(places) == found:
+                places, values = _enlarged(places), _enlarged(values)
+            places[found], values[found] = old_places[number], old_scores[number]
+            found += 1
+        terms = slice(starts[query], starts[query + 1])
+        reached, limits, factors = begins[terms].copy(), ends[terms], weights[terms]
+        own = excluded[excluded_starts[query] : excluded_starts[query + 1]]
+        heap = heaps[query]
+        for start in range(0, count, _BLOCK):
+            length = min(count - start, _BLOCK)
+            is_last = start + length == count
+            if not _add_postings(
+                reached, limits, factors, documents, impacts, table, start, length, is_last, scores
+            ):
+                return False, (old_places, old_scores, old_starts)
+            _clear(removed, start, length, scores)
+            _clear(own, start, length, scores)
+            strips = (length + _STRIP - 1) // _STRIP
+            _find_highest(scores, strips, highest)
+            for strip in range(strips):
+                if highest[strip] > heap[0]:
+                    replace_lowest(heap, highest[strip])
+            lowest = heap[0] - margins[query]
+            for strip in range(strips):
+                if highest[strip] > 0 and highest[strip] >= lowest:
+                    if len(places) < found + _STRIP:
+                        places, values = _enlarged(places), _enlarged(values)
+                    for place in range(strip * _STRIP, (strip + 1) * _STRIP):
+                        if scores[place] > 0 and scores[place] >= lowest:
+                            places[found] = first + start + place
+                            values[found] = scores[place]
+                            found += 1
+            scores[: strips * _STRIP] = 0
+        new_starts[query + 1] = found
+    return True, (places[:found], values[:found], new_starts)
+
+
+@compile_function()
+def _add_postings(
+    reached: Places,
     ends: Places,
     weights: Floats,
     documents: npt.NDArray[np.uint32],
     impacts: npt.NDArray[Any],
     table: Floats,
+    start: int,
+    length: int,
+    is_last: bool,
     scores: Floats,
 ) -> bool:
-    """Add the weighted impacts of some terms' postings to the scores of documents.
+    """Add the weighted impacts of terms to the scores of `length` documents from `start` on.
 
-    The postings of a term are those from its begin to its end, by document. `table`
-    holds the impact that each of `impacts` stands for. False for postings that cannot
-    be right: their file is damaged.
+    The postings that have not been `reached` belong to these documents or to later ones.
     """
-    reached = begins.copy()
-    stop = np.uint64(_BLOCK)
-    while True:
-        last = min(stop, np.uint64(len(scores)))
-        is_end = stop >= len(scores)
-        for term in range(len(begins)):
-            place, end, weight = reached[term], ends[term], weights[term]
-            while place < end:
-                document, impact = documents[place], impacts[place]
-                if document >= last:
-                    if is_end:
-                        return False
-                    break
-                if impact >= len(table):
-                    return False
-                scores[document] += weight * table[impact]
-                place += np.uint64(1)
-            reached[term] = place
-        if is_end:
-            return True
-        stop += np.uint64(_BLOCK)
+    first, count, impact_count = np.uint64(start), np.uint64(length), np.uint64(len(table))
+    for term in range(len(reached)):
+        place, end, weight = reached[term], ends[term], weights[term]
+        while place < end:
+            # Wraps around for one before the first.
+            document, impact = documents[place] - first, impacts[place]
+            if document >= count:
+                break
+            if impact >= impact_count:
+                return False
+            scores[document] += weight * table[impact]
+            place += np.uint64(1)
+        if place < end and (is_last or documents[place] < first):
+            return False
+        reached[term] = place
+    return True
 
 
 @compile_function()
-def best_places(scores: Floats, k: int, tie: float) -> npt.NDArray[np.int64]:
-    """Where the `k` highest positive scores are, with all that equal the last of them.
-
-    Scores that differ by less than `tie` of the highest count as equal.
-    """
-    strips = (len(scores) + _STRIP - 1) // _STRIP
-    highest = np.empty(strips, dtype=np.float32)
-    heap = np.zeros(k, dtype=np.float32)
-    for strip in range(strips):
-        scores_here = scores[strip * _STRIP : (strip + 1) * _STRIP]
-        highest[strip] = _maximum(scores_here)
-        if highest[strip] > heap[0]:
-            for score in scores_here:
-                if score > heap[0]:
-                    replace_lowest(heap, score)
-    lowest = heap[0] - 2 * tie * _maximum(highest)
-    places = []
-    for strip in range(strips):
-        if highest[strip] > 0 and highest[strip] >= lowest:
-            for place in range(strip * _STRIP, min((strip + 1) * _STRIP, len(scores))):
-                if scores[place] > 0 and scores[place] >= lowest:
-                    places.append(place)  # noqa: PERF401 - numba compiles a loop
-    return np.array(places, dtype=np.int64)
+def _clear(documents: Integers, start: int, length: int, scores: Floats) -> None:
+    """Set the scores of those of some documents, which ascend, to 0 that are in a block."""
+    for number in range(np.searchsorted(documents, start), len(documents)):
+        if documents[number] >= start + length:
+            break
+        scores[documents[number] - start] = 0
 
 
 @compile_function(fastmath=True)
-def _maximum(values: Floats) -> np.float32:
-    """The highest of some values, 0 for none; several are compared in one instruction."""
-    highest = np.float32(0)
-    for value in values:
-        highest = max(highest, value)
-    return highest
+def _find_highest(scores: Floats, strips: int, highest: Floats) -> None:
+    """The highest score of each strip, 0 for none; several are compared in one instruction."""
+    for strip in range(strips):
+        best = np.float32(0)
+        for place in range(strip * _STRIP, (strip + 1) * _STRIP):
+            best = max(best, scores[place])
+        highest[strip] = best
+
+
+@compile_function()
+def _enlarged(values: Any) -> Any:
+    larger = np.empty(2 * len(values) + _STRIP, dtype=values.dtype)
+    larger[: len(values)] = values
+    return larger
+
+
+@compile_function()
+def best_candidates(candidates: Candidates, k: int, tie: float) -> Candidates:
+    """The `k` best candidates of each query, best first.
+
+    Scores that differ by less than `tie` of the highest count as equal, as by
+    `engine.best_hits`; equal ones are in the order of documents.
+    """
+    places, scores, starts = candidates
+    best_places = np.empty(len(places), dtype=np.int64)
+    best_scores = np.empty(len(places), dtype=np.float32)
+    best_starts = np.zeros(len(starts), dtype=np.int64)
+    found = 0
+    heap = np.empty(k, dtype=np.float32)
+    for query in range(len(starts) - 1):
+        heap[:] = 0
+        highest = np.float32(0)
+        for number in range(starts[query], starts[query + 1]):
+            highest = max(highest, scores[number])
+            if scores[number] > heap[0]:
+                replace_lowest(heap, scores[number])
+        lowest = heap[0] - 2 * tie * highest
+        step = np.float32(np.float64(highest) * tie)
+        keys = np.empty(starts[query + 1] - starts[query], dtype=np.int64)
+        numbers = np.empty(len(keys), dtype=np.int64)
+        count = 0
+        for number in range(starts[query], starts[query + 1]):
+            if scores[number] >= lowest:
+                # By rank downwards, then by document.
+                keys[count] = -np.int64(np.rint(scores[number] / step)) << 32 | places[number]
+                numbers[count] = number
+                count += 1
+        for place in np.argsort(keys[:count])[:k]:
+            best_places[found] = places[numbers[place]]
+            best_scores[found] = scores[numbers[place]]
+            found += 1
+        best_starts[query + 1] = found
+    return best_places[:found], best_scores[:found], best_starts
 
 
 @compile_function()

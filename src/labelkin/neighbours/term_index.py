@@ -11,12 +11,13 @@ import hashlib
 import json
 import logging
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from labelkin.checksums import SMALL
+from labelkin.corpus.document import Document
 from labelkin.exceptions import CollectionError, MissingExtraError
 from labelkin.neighbours.engine import ENGINES, EngineSearcher, IndexedDocument, TermEngine
 from labelkin.neighbours.heading_terms import (
@@ -29,6 +30,7 @@ from labelkin.neighbours.postings_engine import ENGINE_NAME
 from labelkin.neighbours.postings_engine import Record as PostingsRecord
 from labelkin.neighbours.tantivy_engine import FORMAT_VERSION, Record, read_record
 from labelkin.represent.cache import TermCache
+from labelkin.represent.kind import TermKind
 from labelkin.represent.representation import KINDS, Representation, kind_names
 from labelkin.store.background import verify_later
 from labelkin.store.config import Config
@@ -187,17 +189,10 @@ class TermIndex(DerivedStore):
         def pages() -> Iterator[list[IndexedDocument]]:
             nonlocal added
             for page in reader.labelled_texts(state.next_row, generation.next_row):
-                texts = [document for _, document in page]
-                terms = self._cache.terms(self._kinds, texts)
-                if headings is not None:
-                    of_headings = headings.of(reader, page)
-                    terms |= {heading_field(kind): of_headings[kind] for kind in of_headings}
+                documents = indexed_documents(reader, page, self._kinds, self._cache, headings)
                 if self._is_stopping():
                     raise CollectionError(f"{reader.path}: the collection is closed")
-                yield [
-                    (row, {name: of_all[place] for name, of_all in terms.items()})
-                    for place, (row, _) in enumerate(page)
-                ]
+                yield documents
                 added += len(page)
                 if progress is not None:
                     last = page[-1][0] + 1
@@ -247,6 +242,24 @@ class TermIndex(DerivedStore):
                     shutil.rmtree(other, ignore_errors=True)
                     for kind in ("open", "write"):
                         beside(other, kind).unlink(missing_ok=True)
+
+
+def indexed_documents(
+    reader: Reader,
+    page: Sequence[tuple[int, Document]],
+    kinds: Sequence[TermKind],
+    cache: TermCache,
+    headings: HeadingTerms | None,
+) -> list[IndexedDocument]:
+    """Rows and texts as an engine indexes them: their terms by field."""
+    terms = cache.terms(kinds, [document for _, document in page])
+    if headings is not None:
+        of_headings = headings.of(reader, page)
+        terms |= {heading_field(kind): of_all for kind, of_all in of_headings.items()}
+    return [
+        (row, {name: of_all[place] for name, of_all in terms.items()})
+        for place, (row, _) in enumerate(page)
+    ]
 
 
 @dataclass(frozen=True, slots=True)

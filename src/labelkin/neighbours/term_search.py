@@ -16,7 +16,7 @@ from labelkin.neighbours.bulk import SMALLEST_BATCH, BulkIndex
 from labelkin.neighbours.engine import EngineSearcher, Hits
 from labelkin.neighbours.heading_terms import HeadingTerms, field_kind, heading_field
 from labelkin.neighbours.neighbours import NO_NEIGHBOUR, Neighbours
-from labelkin.neighbours.postings_engine import PostingsSearcher
+from labelkin.neighbours.postings_searcher import PostingsSearcher
 from labelkin.neighbours.search import IN_HEADINGS, MatchedTerm, NeighbourSearch, SearchContext
 from labelkin.neighbours.term_index import TermIndex
 from labelkin.represent.representation import Representation
