@@ -22,6 +22,7 @@ FOUNDATION = (
     "memo",
     "outputs",
     "registry",
+    "tensors",
     "wording",
 )
 

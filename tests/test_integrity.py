@@ -52,8 +52,9 @@ FILES = {
     "models/label-ae/latents-*.f16": ("same", ("label-ae", "rerank")),
     "models/rerank/model.json": ("error", ("rerank",)),
     "models/rerank/ranker-*.txt": ("error", ("rerank",)),
-    "models/rerank/statistics-*.npz": ("error", ("rerank",)),
+    "models/rerank/statistics-*.safetensors": ("error", ("rerank",)),
     "models/rerank/terms-*.txt": ("error", ("rerank",)),
+    "models/rerank/trees-*.safetensors": ("error", ("rerank",)),
 }
 # Files for people, and locks. SQLite and the settings have tests of their own.
 OTHERS = (

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import sys
+
+# Objects from which on garbage is collected: a tenth of a short command is collecting while
+# modules are imported, which leave none.
+_GARBAGE = 100_000
 
 
 def main() -> None:
     """Entry point of the command: an interrupt while it starts is not worth a traceback."""
+    gc.set_threshold(_GARBAGE, *gc.get_threshold()[1:])
     try:
         from labelkin.cli.main import main as run
 

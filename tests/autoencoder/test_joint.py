@@ -99,10 +99,14 @@ def test_numpy_equals_torch(small):
     expected = small.by_torch(ballots, texts)
     # What differs between documents is much larger than what is allowed here.
     assert np.ptp(expected, axis=0).min() > 0.01
-    np.testing.assert_allclose(small.autoencoder.decode(ballots, texts), expected, atol=1e-5)
+    np.testing.assert_allclose(
+        small.autoencoder.decode(ballots, small.autoencoder.tally(ballots), texts),
+        expected,
+        atol=1e-5,
+    )
     for some in ([5, 20, 7], [0], [39, 0], []):
         columns = np.array(some, dtype=np.int64)
-        logits = small.autoencoder.decode(ballots, texts, columns)
+        logits = small.autoencoder.decode(ballots, small.autoencoder.tally(ballots), texts, columns)
         np.testing.assert_allclose(logits, expected[:, columns], atol=1e-5)
 
 
@@ -153,7 +157,7 @@ def test_documents_that_lack_something(small, what):
         expected = small.by_torch(filled, texts)
     else:
         expected = small.by_torch(ballots, texts)
-    found = small.autoencoder.decode(ballots, texts)
+    found = small.autoencoder.decode(ballots, small.autoencoder.tally(ballots), texts)
     assert np.isfinite(found).all()
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
@@ -165,7 +169,9 @@ def test_no_terms_at_all(wordless):
     assert texts.shape == (2, 0)
     ballots = wordless.ballots([0, 1])
     np.testing.assert_allclose(
-        wordless.autoencoder.decode(ballots, texts), wordless.by_torch(ballots, texts), atol=1e-5
+        wordless.autoencoder.decode(ballots, wordless.autoencoder.tally(ballots), texts),
+        wordless.by_torch(ballots, texts),
+        atol=1e-5,
     )
 
 
@@ -202,7 +208,7 @@ def test_labels_that_the_model_lacks_have_votes_and_names_alone(small):
     whole = small.autoencoder.corrections(ballots, small.autoencoder.votes(ballots))
     fewer = JointAutoencoder(small.model)
     fewer._labels = known = len(columns) - 10
-    documents, labels, logits = fewer.decode_new(ballots)
+    documents, labels, logits = fewer.decode_new(ballots, fewer.tally(ballots))
     new = ballots.labels >= known
     assert 0 < len(labels) < len(new)
     assert (documents.tolist(), labels.tolist()) == (
@@ -239,7 +245,8 @@ def test_a_tensor_that_is_missing(small, tmp_path, name):
     save_model(tmp_path, small.model.info, tensors, "card")
     with pytest.raises(ModelDamagedError, match="train the model again"):
         autoencoder = JointAutoencoder(LabelModel(tmp_path))
-        autoencoder.decode(small.ballots([0]), autoencoder.texts([["text"]]))
+        ballots = small.ballots([0])
+        autoencoder.decode(ballots, autoencoder.tally(ballots), autoencoder.texts([["text"]]))
 
 
 def test_the_size_of_the_latent_space():

@@ -236,7 +236,8 @@ def test_a_damaged_model_must_be_trained_again(run: Run, reranked: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pattern", "content"), [("terms-*.txt", None), ("ranker-*.txt", b""), ("*.npz", b"PK")]
+    ("pattern", "content"),
+    [("terms-*.txt", None), ("ranker-*.txt", b""), ("statistics-*.safetensors", b"PK")],
 )
 def test_info_shows_only_models_that_can_be_used(
     run: Run, reranked: str, pattern: str, content: bytes | None

@@ -97,7 +97,7 @@ def test_linear(run: Run, demo: str) -> None:
     done = run("train", demo, "--only", "rerank", "--linear", "--json")
     assert done.exit_code == 0, done.stderr
     assert "linear" in json.loads(done.stdout)["rerank"]["groups"]
-    assert list(Path("demo/models/rerank").glob("linear-*.npz"))
+    assert list(Path("demo/models/rerank").glob("linear-*.safetensors"))
 
 
 def test_encoder(run: Run, demo: str) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import json
 import shutil
 from dataclasses import replace
@@ -22,7 +23,7 @@ from labelkin.rerank import model as module
 from labelkin.rerank.calibration import Bin, Calibration
 from labelkin.rerank.features import Knowledge
 from labelkin.rerank.headings import Headings
-from labelkin.rerank.matrices import to_arrays
+from labelkin.rerank.matrices import HalfMatrix, matrix_arrays, to_arrays
 from labelkin.rerank.model import (
     RerankInfo,
     RerankModel,
@@ -30,11 +31,12 @@ from labelkin.rerank.model import (
     check_files,
     reranker_info,
     save_reranker,
+    verify_reranker,
 )
 from labelkin.rerank.ranker import Ranker, fit_ranker
 from labelkin.rerank.signals import feature_names
 from labelkin.rerank.signals.linear import LinearScorer, LinearScorers
-from labelkin.rerank.statistics import LabelStatistics
+from labelkin.rerank.statistics import LabelStatistics, log_ratios
 
 WIDTH, TERMS = 4, 3
 WORDS = ["ba", "ba fä", "fä"]
@@ -65,20 +67,25 @@ def parts(seed: int = 0) -> RerankParts:
         matrix(WIDTH, WIDTH, seed),
         matrix(TERMS, WIDTH, seed),
         matrix(TERMS, WIDTH, seed + 1),
+        random.random(WIDTH * WIDTH).astype(np.float32),
+        random.random(TERMS * WIDTH).astype(np.float32),
         random.random((3, WIDTH)).astype(np.float32),
         random.random((3, WIDTH)).astype(np.float32),
     )
     headings = Headings(
-        matrix(WIDTH, TERMS, seed),
+        matrix(TERMS, WIDTH, seed),
         random.random(WIDTH).astype(np.float32),
         random.random(WIDTH).astype(np.float32),
         matrix(WIDTH, WIDTH, seed),
-        matrix(6, TERMS, seed),
+        matrix(WIDTH, WIDTH, seed).T.tocsr(),
+        matrix(TERMS, 6, seed),
         random.random(6).astype(np.float32),
         np.array([0, 0, 1, 2, 3, 3]),
     )
     stems, wording = (
-        LinearScorer(matrix(2, TERMS, one), np.ones(2, dtype=np.float32), np.array([1, 3]))
+        LinearScorer(
+            HalfMatrix.of(matrix(TERMS, 2, one)), np.ones(2, dtype=np.float32), np.array([1, 3])
+        )
         for one in (seed, seed + 2)
     )
     linear = LinearScorers(stems, wording, terms)
@@ -137,11 +144,103 @@ def test_everything_comes_back(folder):
     assert {*found.fitted} == {"linear"}
     assert found.fitted["linear"].stems.columns.tolist() == [1, 3]
     assert found.fitted["linear"].terms.columns(WORDS).tolist() == [0, 1, 2]
-    np.testing.assert_allclose(
-        found.fitted["linear"].wording.weights.toarray(),
-        expected.fitted["linear"].wording.weights.toarray(),
-        atol=1e-3,
-    )
+    for one, other in zip(
+        found.fitted["linear"].wording.arrays().items(),
+        expected.fitted["linear"].wording.arrays().items(),
+        strict=True,
+    ):
+        assert one[0] == other[0]
+        np.testing.assert_array_equal(one[1], other[1], err_msg=one[0])
+
+
+def in_format_2(folder: Path, some: RerankParts) -> None:
+    """Write a model as versions before format 3 did."""
+    save_reranker(folder, INFO, some, "A card.\n")
+    statistics = module._statistics_arrays(some.knowledge)
+    for name in ("together", "speaking"):
+        del statistics[f"statistics/{name}_logs"]
+    stored = {
+        "names": some.knowledge.headings.names,
+        "all_names": some.knowledge.headings.all_names,
+    }
+    for name, matrix in stored.items():
+        statistics |= matrix_arrays(f"headings/{name}", matrix.T.tocsr())
+    for name in [name for name in statistics if name.startswith("headings/narrower")]:
+        del statistics[name]
+    linear = {
+        "words": np.frombuffer(some.knowledge.terms.names, dtype=np.uint8),
+        "idf": some.knowledge.terms.idf,
+    }
+    for name in ("stems", "wording"):
+        scorer = getattr(some.knowledge.fitted["linear"], name)
+        weights = scorer.weights.rows(np.arange(TERMS)).T.tocsr()
+        linear |= {
+            f"{name}/data": weights.data.astype(np.float16),
+            f"{name}/indices": weights.indices.astype(np.int32),
+            f"{name}/indptr": weights.indptr.astype(np.int64),
+            f"{name}/terms": np.array(TERMS),
+            f"{name}/shifts": scorer.shifts,
+            f"{name}/columns": scorer.columns,
+        }
+    files = json.loads((folder / "model.json").read_text())["files"]
+    (folder / files.pop("trees")).unlink()
+    for name, arrays in (("statistics", statistics), ("linear", linear)):
+        (folder / files[name]).unlink()
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, **arrays)
+        content = buffer.getvalue()
+        files[name] = f"{name}-{module._checksum(content).hexdigest()}.npz"
+        (folder / files[name]).write_bytes(content)
+    changed(folder, format_version=2, files=files, checksums="gone")
+
+
+def test_a_model_of_format_2_is_read(tmp_path):
+    some = parts()
+    # What format 2 does not store is computed.
+    counted = some.knowledge.statistics
+    logs = {
+        f"{name}_logs": log_ratios(getattr(counted, name), counted.frequencies, counted.documents)
+        for name in ("together", "speaking")
+    }
+    statistics = replace(counted, **logs)
+    some = replace(some, knowledge=replace(some.knowledge, statistics=statistics))
+    in_format_2(tmp_path / "old", some)
+    check_files(tmp_path / "old")
+    verify_reranker(tmp_path / "old")
+    save_reranker(tmp_path / "new", INFO, some, "A card.\n")
+    old, new = RerankModel(tmp_path / "old"), RerankModel(tmp_path / "new")
+    for one, other in (
+        (old.knowledge.statistics, new.knowledge.statistics),
+        (old.knowledge.headings, new.knowledge.headings),
+    ):
+        arrays = to_arrays(one)
+        for name, array in to_arrays(other).items():
+            np.testing.assert_array_equal(arrays[name], array, err_msg=name)
+    for name in ("stems", "wording"):
+        arrays = getattr(old.knowledge.fitted["linear"], name).arrays()
+        for key, array in getattr(new.knowledge.fitted["linear"], name).arrays().items():
+            np.testing.assert_array_equal(arrays[key], array, err_msg=key)
+    np.testing.assert_array_equal(old.ranker.scores(features(1)), new.ranker.scores(features(1)))
+
+
+def test_arrays_are_mapped_not_read(folder):
+    knowledge = RerankModel(folder).knowledge
+    for array in (
+        knowledge.statistics.together.data,
+        knowledge.statistics.evidence.indices,
+        knowledge.headings.all_names.data,
+        knowledge.fitted["linear"].stems.weights.halves,
+    ):
+        assert not array.flags.owndata
+        assert not array.flags.writeable
+
+
+def test_a_loaded_model_outlives_its_files(folder):
+    model = RerankModel(folder)
+    text = model.ranker.text
+    save_reranker(folder, INFO, parts(1), "Another card.\n")
+    assert model.ranker.text == text
+    assert model.ranker.contributions(features(1)[:2]).shape[0] == 2
 
 
 def test_without_a_fitted_signal_and_without_terms(tmp_path):
@@ -177,12 +276,12 @@ def test_a_new_model_replaces_the_old(folder):
     (folder / "reliability.png").write_bytes(b"")
     save_reranker(folder, INFO, parts(1), "Another card.\n")
     assert RerankModel.checksum_of(folder) != before
-    assert len([*folder.glob("*-*")]) == 4
+    assert len([*folder.glob("*-*")]) == 5
     assert (folder / "reliability.png").exists()
     RerankModel(folder)
 
 
-@pytest.mark.parametrize("after", range(6))
+@pytest.mark.parametrize("after", range(7))
 def test_a_kill_between_files_leaves_the_old_model(folder, monkeypatch, after):
     before = RerankModel.checksum_of(folder)
     raw = RerankModel(folder).ranker.scores(features(1))
@@ -205,7 +304,7 @@ def test_a_kill_between_files_leaves_the_old_model(folder, monkeypatch, after):
     assert RerankModel.checksum_of(folder) == before
     np.testing.assert_array_equal(RerankModel(folder).ranker.scores(features(1)), raw)
     save_reranker(folder, INFO, parts(1), "Another card.\n")
-    assert len([*folder.glob("*-*")]) == 4
+    assert len([*folder.glob("*-*")]) == 5
 
 
 def refused(folder: Path, kind: type[Exception]) -> str:
@@ -221,7 +320,7 @@ def test_no_model(tmp_path):
     assert "labelkin train" in refused(tmp_path / "none", ModelNotFoundError)
 
 
-@pytest.mark.parametrize("name", ["ranker", "terms", "statistics", "linear"])
+@pytest.mark.parametrize("name", ["ranker", "trees", "terms", "statistics", "linear"])
 @pytest.mark.parametrize("damage", ["missing", "cut", "changed", "empty", "a folder"])
 def test_damaged_files(folder, name, damage):
     (path,) = folder.glob(f"{name}-*")
@@ -234,7 +333,9 @@ def test_damaged_files(folder, name, damage):
         path.write_bytes(
             {
                 "cut": content[:middle],
-                "changed": content[:middle] + b"\xff" + content[middle + 1 :],
+                "changed": content[:middle]
+                + bytes([content[middle] ^ 0xFF])
+                + content[middle + 1 :],
                 "empty": b"",
             }[damage]
         )
@@ -246,7 +347,7 @@ def changed(folder: Path, **changes: object) -> None:
     content = json.loads(path.read_text())
     content.update(changes)
     # Written by hand: the checksum is gone, as in files of earlier versions.
-    del content["checksum"]
+    content.pop("checksum", None)
     path.write_text(json.dumps({k: v for k, v in content.items() if v != "gone"}))
 
 
@@ -297,7 +398,9 @@ def test_a_signal_that_is_not_installed(folder):
         RerankModel(folder)
 
 
-def test_pickled_arrays_are_not_read(folder):
+def test_pickled_arrays_are_not_read(tmp_path):
+    folder = tmp_path / "rerank"
+    in_format_2(folder, parts())
     (path,) = folder.glob("statistics-*")
     with np.load(path) as arrays:
         content = dict(arrays)

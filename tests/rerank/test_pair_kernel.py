@@ -10,9 +10,10 @@ from labelkin import compiled
 from labelkin.corpus.document import Document
 from labelkin.indexer import Indexer
 from labelkin.rerank.features import Evidence, find_candidates
+from labelkin.rerank.matrices import HalfMatrix
 from labelkin.rerank.method import _model
 from labelkin.rerank.pair_kernel import best_covered, covered_values, largest_values
-from labelkin.rerank.pairs import Pairs, arrays_of, best_entries
+from labelkin.rerank.pairs import Pairs, arrays_of, best_entries, best_half_entries
 from labelkin.scoring.settings import RERANK_DEPTH
 
 
@@ -51,6 +52,32 @@ def test_best_entries_are_those_of_the_whole_product() -> None:
         expected = np.sort(whole, axis=1)[:, ::-1][:, : places.shape[1]]
         assert np.sort(values, axis=1)[:, ::-1].tolist() == expected.tolist()
         assert np.take_along_axis(whole, places, 1).tolist() == values.tolist()
+
+
+def test_the_best_entries_of_a_product_in_half_precision() -> None:
+    shifts = np.random.default_rng(4).normal(size=50).astype(np.float32)
+    halves = HalfMatrix.of(RIGHT)
+    rounded = RIGHT.copy()
+    rounded.data = rounded.data.astype(np.float16).astype(np.float32)
+    assert (halves.rows(np.arange(40)) != rounded).nnz == 0
+    assert (halves.product(LEFT) != LEFT @ rounded).nnz == 0
+    for count in (1, 7, 80):
+        places, values = best_half_entries(LEFT, halves, count, shifts)
+        expected_places, expected = best_entries(LEFT, rounded, count, shifts)
+        assert places.tolist() == expected_places.tolist()
+        assert values.tolist() == expected.tolist()
+
+
+def test_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Many are equal, and some unknown.
+    values = np.random.default_rng(5).integers(0, 9, len(PAIRS)).astype(np.float32)
+    values[::7] = np.nan
+    ranks = []
+    for pays in (False, True):
+        monkeypatch.setattr(compiled, "pays", lambda *arguments, pays=pays: pays)
+        ranks.append(PAIRS.ranks(values).tolist())
+        assert PAIRS.ranks(values.astype(np.float64)).tolist() == ranks[0]
+    assert ranks[0] == ranks[1]
 
 
 def test_of_equal_entries_the_first_are_taken() -> None:

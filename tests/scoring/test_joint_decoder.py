@@ -119,8 +119,9 @@ class ByHand:
         texts = self.autoencoder.texts(self.words if words else [[]])
         logits = np.full(len(self.decoder.columns.places), -30, dtype=np.float32)
         known = self.decoder.columns.columns[: len(self.model.info.labels)]
-        logits[known] = self.autoencoder.decode(ballots, texts)[0]
-        _, new, values = self.autoencoder.decode_new(ballots)
+        tally = self.autoencoder.tally(ballots)
+        logits[known] = self.autoencoder.decode(ballots, tally, texts)[0]
+        _, new, values = self.autoencoder.decode_new(ballots, tally)
         logits[self.decoder.columns.columns[new]] = values
         return logits
 

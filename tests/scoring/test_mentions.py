@@ -150,3 +150,14 @@ def test_matches_say_where(finder: MentionFinder) -> None:
     assert sizes.tolist() == [8, 2]
     assert len(matches.of(0)) == 3
     assert len(matches.of(1)) == 0
+
+
+def test_many_words_are_searched_by_the_automaton_of_all_names(monkeypatch) -> None:
+    monkeypatch.setattr(module, "_WORTH_AUTOMATON", 6)
+    finder = MentionFinder(NameTable.make(CONCEPTS, "en"))
+    document = Document("", "Type 2 diabetes")
+    first = finder.find([document])
+    assert "automaton" not in vars(finder.table)
+    second = finder.find([document])
+    assert "automaton" in vars(finder.table)
+    assert first.columns.tolist() == second.columns.tolist() == [0, 1]

@@ -76,3 +76,29 @@ def test_codes_keep_clear_of_surrogates() -> None:
     codes = [name_table.code_of(number) for number in range(0xD000, 0xE000)]
     assert len({*codes}) == len(codes)
     assert "".join(codes).encode("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("rye bread and old malt", ["rye bread", "bread", "malt"]),
+        ("bread rye bread", ["bread", "bread rye", "rye bread", "bread"]),
+        ("nothing here", []),
+        ("", []),
+    ],
+)
+def test_one_text_is_searched_for_the_names_that_it_can_have(
+    vocabulary: Vocabulary, text: str, expected: list[str]
+) -> None:
+    table = NameTable.make(vocabulary, "en")
+    codes = table.codes()
+    coded = "".join(codes.get(word, "\x01") for word in text.split())
+    few = table.find(coded, once=True)
+    assert "automaton" not in vars(table)
+    assert [spelled(table)[number] for number in few[:, 0].tolist()] == expected
+    assert few.tolist() == table.find(coded).tolist()
+    assert "automaton" in vars(table)
+
+
+def test_a_table_without_names_finds_none() -> None:
+    assert len(NameTable.make((), "en").find("abc", once=True)) == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,14 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float32]
 Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """What ballots amount to: for each pair of document and label its votes and correction."""
+
+    votes: Floats
+    corrections: Floats
 
 
 class JointAutoencoder:
@@ -94,27 +103,38 @@ class JointAutoencoder:
         corrections: Floats = inner @ tensor("correct2.weight")[0] + tensor("correct2.bias")[0]
         return corrections
 
+    def tally(self, ballots: Ballots) -> Tally:
+        """Votes and corrections, which all kinds of decoding need."""
+        votes = self.votes(ballots)
+        return Tally(votes, self.corrections(ballots, votes))
+
     def decode(
-        self, ballots: Ballots, texts: csr_matrix[Any], columns: Integers | None = None
+        self,
+        ballots: Ballots,
+        tally: Tally,
+        texts: csr_matrix[Any],
+        columns: Integers | None = None,
     ) -> Floats:
         """The logits of all labels that the model knows, or of some columns."""
-        votes = self.votes(ballots)
-        logits = self.model.decode(self.latents(ballots, votes, texts), columns)
-        self._correct(logits, ballots, votes, columns)
+        logits = self.model.decode(self.latents(ballots, tally.votes, texts), columns)
+        self._correct(logits, ballots, tally.corrections, columns)
         return logits
 
     def decode_apart(
-        self, ballots: Ballots, texts: csr_matrix[Any], columns: Integers | None = None
+        self,
+        ballots: Ballots,
+        tally: Tally,
+        texts: csr_matrix[Any],
+        columns: Integers | None = None,
     ) -> tuple[Floats, Floats]:
         """The same logits without and with the corrections."""
-        votes = self.votes(ballots)
-        uncorrected = self.model.decode(self.latents(ballots, votes, texts), columns)
+        uncorrected = self.model.decode(self.latents(ballots, tally.votes, texts), columns)
         logits = uncorrected.copy()
-        self._correct(logits, ballots, votes, columns)
+        self._correct(logits, ballots, tally.corrections, columns)
         return uncorrected, logits
 
     def _correct(
-        self, logits: Floats, ballots: Ballots, votes: Floats, columns: Integers | None
+        self, logits: Floats, ballots: Ballots, corrections: Floats, columns: Integers | None
     ) -> None:
         """Add the corrections to the logits of all labels, or of some columns, in place."""
         if logits.shape[1] == 0:
@@ -125,13 +145,12 @@ class JointAutoencoder:
             at = order[np.minimum(np.searchsorted(columns, places, sorter=order), len(order) - 1)]
             inside = columns[at] == places
             places = at
-        corrections = self.corrections(ballots, votes)
         logits[ballots.documents[inside], places[inside]] += corrections[inside]
 
-    def decode_new(self, ballots: Ballots) -> tuple[Integers, Integers, Floats]:
+    def decode_new(self, ballots: Ballots, tally: Tally) -> tuple[Integers, Integers, Floats]:
         """The pairs whose label is new to the model, as documents and labels, with their logits."""
         new = ballots.labels >= self._labels
-        logits = self.corrections(ballots, self.votes(ballots))[new] + self.model.tensor("rare")
+        logits = tally.corrections[new] + self.model.tensor("rare")
         return ballots.documents[new], ballots.labels[new], logits
 
 

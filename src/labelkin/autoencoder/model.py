@@ -13,7 +13,6 @@ holds one complete model: the old one or the new one.
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from labelkin import compiled
 from labelkin.atomic import atomic_file, atomic_text
 from labelkin.autoencoder.architecture import AnyArchitecture, Layers, architecture_from_json
 from labelkin.checksums import (
@@ -31,7 +31,6 @@ from labelkin.checksums import (
     BlockChecksums,
     ChecksumError,
     ChecksumWriter,
-    MappedFile,
     read_sealed,
     sealed,
 )
@@ -39,6 +38,7 @@ from labelkin.exceptions import ConfigError, ModelDamagedError, ModelNotFoundErr
 from labelkin.memo import Memo
 from labelkin.store.background import verify_later
 from labelkin.store.models import DESCRIPTION
+from labelkin.tensors import TensorFile, tensor_bytes
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -50,6 +50,8 @@ MODEL_NAME = "label-ae"
 FORMAT_VERSION = 2
 NORM_EPSILON = 1e-5
 _WITHOUT_BLAS = 20_000_000
+# Texts from which on it pays to load compiled code.
+_WORTH_COMPILING = 100
 # Texts up to which BLAS takes longer whatever the size, more so beside other threads.
 _FEW = 8
 # The tables with a row per heading or term are nearly all of a model; float16 is enough for them.
@@ -113,10 +115,8 @@ def vocabulary_fingerprint(identifiers: Sequence[str]) -> str:
 
 def save_model(folder: Path, info: ModelInfo, tensors: Tensors, card: str) -> None:
     """Make the network in `tensors` the model of `folder`, in one step."""
-    from safetensors.numpy import save
-
     folder.mkdir(parents=True, exist_ok=True)
-    content = save({name: _stored(name, tensor) for name, tensor in tensors.items()})
+    content = tensor_bytes({name: _stored(name, tensor) for name, tensor in tensors.items()})
     weights = f"weights-{hashlib.blake2b(content, digest_size=8).hexdigest()}.safetensors"
     with atomic_file(folder / weights) as file:
         writer = ChecksumWriter(file)
@@ -167,9 +167,7 @@ class LabelModel:
         self.info, self._weights, checksums = _described(folder)
         #: Damage that was noticed; a damaged model is not used.
         self.damage: str | None = None
-        self._file: Any = self._open()
-        self._mapped = self._map(checksums)
-        self._header, self._data_start = self._read_header()
+        self._file = self._open(checksums)
         tables = ("inputs", "terms") if self.is_joint else ("inputs",)
         self._tables = {name: self._table(f"{name}.weight") for name in tables}
         self._layers_memo = Memo()
@@ -210,14 +208,10 @@ class LabelModel:
         return self._layers_memo.get(("tensor", name), lambda: self._read_tensor(name))
 
     def _read_tensor(self, name: str) -> npt.NDArray[Any]:
-        from safetensors import SafetensorError
-
         try:
-            self._mapped.verify(*self._span(name))
-            tensor: npt.NDArray[Any] = self._file.get_tensor(name)
-        except (SafetensorError, OSError, ValueError, KeyError) as error:
+            return self._file.verified(name).copy()
+        except (OSError, ValueError, KeyError, TypeError) as error:
             raise self._found_damaged(error) from error
-        return tensor
 
     def encode(self, label_sets: csr_matrix[Any]) -> Floats:
         """The latent vectors of label sets, given as a 0/1 matrix over the model's labels.
@@ -262,7 +256,7 @@ class LabelModel:
         if not self.is_joint:
             self._layers(self.info.architecture.encoder)
         self._decoder_layers()
-        return {name: _read(self._file, name) for name in self._file.keys()}  # noqa: SIM118
+        return {name: _read(self._file, name) for name in self._file}
 
     def words(self) -> list[str]:
         """The terms that a joint model reads, in the order of its table."""
@@ -283,13 +277,16 @@ class LabelModel:
         vectors: Floats = weight / np.maximum(lengths, np.float32(1e-12))
         return vectors
 
-    def _open(self) -> Any:
-        from safetensors import SafetensorError, safe_open
-
+    def _open(self, checksums: BlockChecksums | None) -> TensorFile:
+        """The weights in memory; what was written without checksums by block is verified whole."""
         path = self.folder / self._weights
         try:
-            return safe_open(str(path), framework="numpy")
-        except (SafetensorError, OSError) as error:
+            if checksums is None and path.stat().st_size <= SMALL:
+                verify_weights(path)
+            elif checksums is None:
+                verify_later(partial(verify_weights, path), self.report_damage)
+            return TensorFile(path, checksums)
+        except (OSError, ValueError) as error:
             raise _damaged(path, error) from error
 
     def _decoder_layers(self) -> _Layers:
@@ -302,16 +299,14 @@ class LabelModel:
         return self._layers_memo.get("encoder", self._encoder_layers)
 
     def _encoder_layers(self) -> _Layers:
-        from safetensors import SafetensorError
-
         path = self.folder / self._weights
         first, *others = self.info.architecture.encoder
         try:
             self._verify((first,), rows=True)
             scale, shift = _normalisation(self._file, first[1])
             bias = _read(self._file, f"{first[0]}.bias")
-            shape = tuple(self._file.get_slice(f"{first[0]}.weight").get_shape())
-        except (SafetensorError, OSError, ValueError, KeyError) as error:
+            shape = self._file[f"{first[0]}.weight"].shape
+        except (OSError, ValueError, KeyError, TypeError) as error:
             raise self._found_damaged(error) from error
         if shape != self._shapes((first,))[0]:
             raise ModelDamagedError(
@@ -322,70 +317,55 @@ class LabelModel:
     def _sums(self, name: str, matrix: csr_matrix[Any]) -> Floats:
         """Weighted sums of the rows of a table, a line per line of a sparse matrix."""
         self._check_sound()
+        if self._tables[name].dtype == np.float16 and compiled.pays(
+            matrix.shape[0], _WORTH_COMPILING, "labelkin.autoencoder.table_kernel"
+        ):
+            return self._compiled_sums(name, matrix)
         used, places = np.unique(matrix.indices, return_inverse=True)
         few = type(matrix)((matrix.data, places, matrix.indptr), shape=(matrix.shape[0], len(used)))
         sums: Floats = few @ self._table_rows(name, used)
         return sums
 
+    def _compiled_sums(self, name: str, matrix: csr_matrix[Any]) -> Floats:
+        """The same sums, from the mapped table as it is."""
+        from labelkin.autoencoder.table_kernel import add_rows
+
+        self._verify_rows(name, np.unique(matrix.indices))
+        table = self._tables[name]
+        sums = np.zeros((matrix.shape[0], table.shape[1]), dtype=np.float32)
+        starts = matrix.indptr.astype(np.int64, copy=False)
+        weights = matrix.data.astype(np.float32, copy=False)
+        add_rows(starts, matrix.indices, weights, table.view(np.uint16), sums)
+        return sums
+
     def _table_rows(self, name: str, rows: npt.NDArray[np.integer]) -> Floats:
         """Some rows of a table, read from the mapped file."""
+        self._verify_rows(name, rows)
+        return np.asarray(self._tables[name][rows], dtype=np.float32)
+
+    def _verify_rows(self, name: str, rows: npt.NDArray[np.integer]) -> None:
         table = self._tables[name]
-        start, _ = self._span(f"{name}.weight")
+        start, _ = self._file.span(f"{name}.weight")
         try:
-            self._mapped.verify_items(start, table.itemsize * table.shape[1], rows)
+            self._file.mapped.verify_items(start, table.itemsize * table.shape[1], rows)
         except ChecksumError as error:
             raise self._found_damaged(error) from error
-        return np.asarray(table[rows], dtype=np.float32)
-
-    def _map(self, checksums: BlockChecksums | None) -> MappedFile:
-        """The file in memory; what was written without checksums by block is verified whole."""
-        path = self.folder / self._weights
-        try:
-            size = path.stat().st_size
-            if checksums is not None and checksums.size != size:
-                raise ChecksumError(path)
-            if checksums is None and size <= SMALL:
-                verify_weights(path)
-            elif checksums is None:
-                verify_later(partial(verify_weights, path), self.report_damage)
-            return MappedFile(path, checksums, size)
-        except (OSError, ValueError) as error:
-            raise _damaged(path, error) from error
-
-    def _read_header(self) -> tuple[dict[str, Any], int]:
-        """What safetensors says of each tensor, and where the first one starts."""
-        path = self.folder / self._weights
-        try:
-            length = int.from_bytes(self._mapped.bytes[:8].tobytes(), "little")
-            self._mapped.verify(0, 8 + length)
-            return json.loads(self._mapped.bytes[8 : 8 + length].tobytes()), 8 + length
-        except (IndexError, ValueError) as error:
-            raise _damaged(path, error) from error
-
-    def _span(self, name: str) -> tuple[int, int]:
-        """Where the bytes of a tensor start and end in the file."""
-        start, end = self._header[name]["data_offsets"]
-        return self._data_start + start, self._data_start + end
 
     def _table(self, name: str) -> npt.NDArray[Any]:
         """A table as it lies in the file, mapped into memory."""
         try:
-            about = self._header[name]
-            kind = {"F16": np.float16, "F32": np.float32}[about["dtype"]]
-            start, end = self._span(name)
-            table: npt.NDArray[Any] = np.frombuffer(self._mapped.bytes[start:end], dtype=kind)
-            return table.reshape(about["shape"])
+            return self._file[name]
         except (ValueError, KeyError, TypeError) as error:
             raise _damaged(self.folder / self._weights, error) from error
 
     def verify(self) -> None:
         """Raise ModelDamagedError if any of the weights are damaged."""
         self._check_sound()
-        if self._mapped.checksums is None:
+        if self._file.mapped.checksums is None:
             verify_weights(self.folder / self._weights)
             return
         try:
-            self._mapped.verify(0, len(self._mapped.bytes))
+            self._file.mapped.verify(0, len(self._file.mapped.bytes))
         except ChecksumError as error:
             raise self._found_damaged(error) from error
 
@@ -405,17 +385,15 @@ class LabelModel:
         return damaged
 
     def _layers(self, names: Layers) -> _Layers:
-        from safetensors import SafetensorError
-
         path = self.folder / self._weights
         try:
             self._verify(names)
             layers = [_folded(self._file, *pair) for pair in names]
-        except (SafetensorError, OSError, ValueError, KeyError) as error:
+        except (OSError, ValueError, KeyError, TypeError) as error:
             raise self._found_damaged(error) from error
         shapes = [weight.shape for weight, _ in layers]
         # What has a checksum is what was written.
-        is_whole = self._mapped.checksums is not None or all(
+        is_whole = self._file.mapped.checksums is not None or all(
             np.isfinite(weight).all() for weight, _ in layers
         )
         if shapes != self._shapes(names) or not is_whole:
@@ -428,10 +406,10 @@ class LabelModel:
         """Verify all that layers are read from; with `rows`, without the weight of the first."""
         (first, _), *_ = names
         parts = {part for pair in names for part in pair if part is not None}
-        for name in self._header:
+        for name in self._file:
             layer, _, kind = name.rpartition(".")
             if layer in parts and not (rows and (layer, kind) == (first, "weight")):
-                self._mapped.verify(*self._span(name))
+                self._file.verified(name)
 
     def _shapes(self, names: Layers) -> list[tuple[int, ...]]:
         """The shapes that the weights of layers must have."""
@@ -443,15 +421,16 @@ _Layers = list[tuple[Floats, Floats]]
 
 
 def _stored(name: str, tensor: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    return np.ascontiguousarray(tensor, dtype=np.float16 if name in _TABLES else tensor.dtype)
+    return tensor.astype(np.float16 if name in _TABLES else tensor.dtype, copy=False)
 
 
-def _read(file: Any, name: str) -> Floats:
-    tensor: Floats = file.get_tensor(name)
-    return tensor.astype(np.float32) if tensor.dtype == np.float16 else tensor
+def _read(file: TensorFile, name: str) -> npt.NDArray[Any]:
+    """A copy of a tensor, in single precision if it is stored in half."""
+    tensor = file[name]
+    return tensor.astype(np.float32) if tensor.dtype == np.float16 else tensor.copy()
 
 
-def _folded(file: Any, dense: str, norm: str | None) -> tuple[Floats, Floats]:
+def _folded(file: TensorFile, dense: str, norm: str | None) -> tuple[Floats, Floats]:
     """Weight and bias of a layer with its normalisation multiplied in."""
     weight, bias = _read(file, f"{dense}.weight"), _read(file, f"{dense}.bias")
     if norm is None:
@@ -470,12 +449,11 @@ def _product(values: Floats, weight: Floats) -> Floats:
     return values @ weight.T
 
 
-def _normalisation(file: Any, norm: str | None) -> tuple[Floats, Floats]:
+def _normalisation(file: TensorFile, norm: str | None) -> tuple[Floats, Floats]:
     """Scale and shift of a normalisation layer."""
-    scale = file.get_tensor(f"{norm}.weight") / np.sqrt(
-        file.get_tensor(f"{norm}.running_var") + NORM_EPSILON
-    )
-    return scale, file.get_tensor(f"{norm}.bias") - file.get_tensor(f"{norm}.running_mean") * scale
+    spread: Any = np.sqrt(file[f"{norm}.running_var"] + NORM_EPSILON)
+    scale: Floats = file[f"{norm}.weight"] / spread
+    return scale, file[f"{norm}.bias"] - file[f"{norm}.running_mean"] * scale
 
 
 def check_format(path: Path, version: int, newest: int) -> None:

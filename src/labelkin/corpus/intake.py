@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from labelkin.corpus.checksum_set import ChecksumSet
 from labelkin.corpus.document import Document
 from labelkin.corpus.json_values import RepeatedKeys, parse_json, parse_line
 from labelkin.corpus.record import RecordError, document_from_record
@@ -64,7 +65,7 @@ class Intake:
     source_name: str
     report: ReadReport
     label_separator: str = "|"
-    _texts: set[int] = field(default_factory=set)
+    _texts: ChecksumSet = field(default_factory=ChecksumSet)
     _repeats: Counter[int] = field(default_factory=Counter)
 
     def take(self, record: object, where: str, *, needs_id: bool = True) -> Iterator[Document]:
@@ -90,8 +91,7 @@ class Intake:
         """An id made from the text, with a number if the text has occurred before."""
         checksum = text_checksum(document.text)
         identifier = id_of_text(document.text)
-        if checksum not in self._texts:
-            self._texts.add(checksum)
+        if self._texts.add(checksum):
             return identifier
         self._repeats[checksum] += 1
         return f"{identifier}-{self._repeats[checksum] + 1}"

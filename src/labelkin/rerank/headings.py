@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from labelkin.corpus.document import Document
-from labelkin.memo import Memo
 from labelkin.represent.stems import Stems
 from labelkin.represent.term_columns import TermColumns
 from labelkin.rerank.matrices import resized
@@ -27,11 +26,12 @@ _UNKNOWN_WORD = 10.0
 class Headings:
     """Facts about headings, by vocabulary column.
 
-    `names` (columns × terms) weighs the words of preferred names, `weights` is
+    `names` (terms × columns) weighs the words of preferred names, `weights` is
     the weight of each whole name, `words` its number of words; `broader`
-    (columns × columns) has 1 where the second is directly above the first.
-    `all_names` (names × terms) and `all_weights` are the same for all names with
-    different words, synonyms included; `bearers` are their columns, ascending.
+    (columns × columns) has 1 where the second is directly above the first,
+    `narrower` where it is directly below. `all_names` (terms × names) and
+    `all_weights` are the same for all names with different words, synonyms
+    included; `bearers` are their columns, ascending.
     Models of earlier versions lack the last three, and the signal that needs them.
     """
 
@@ -39,25 +39,10 @@ class Headings:
     weights: Floats
     words: Floats
     broader: csr_matrix[Any]
+    narrower: csr_matrix[Any]
     all_names: csr_matrix[Any] = field(default_factory=lambda: _no_names())
     all_weights: Floats = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
     bearers: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    derived: Memo = field(default_factory=Memo, metadata={"saved": False})
-
-    @property
-    def by_term(self) -> csr_matrix[Any]:
-        """`names` as terms × columns."""
-        return self.derived.get("by term", lambda: self.names.T.tocsr())
-
-    @property
-    def all_by_term(self) -> csr_matrix[Any]:
-        """`all_names` as terms × names."""
-        return self.derived.get("all by term", lambda: self.all_names.T.tocsr())
-
-    @property
-    def narrower(self) -> csr_matrix[Any]:
-        """`broader` transposed."""
-        return self.derived.get("narrower", lambda: self.broader.T.tocsr())
 
     def widened(self, width: int) -> Headings:
         """The same for a larger vocabulary; the new columns are empty."""
@@ -65,10 +50,11 @@ class Headings:
         if more <= 0:
             return self
         return Headings(
-            resized(self.names, width, self.names.shape[1]),
+            resized(self.names, self.names.shape[0], width),
             np.pad(self.weights, (0, more)),
             np.pad(self.words, (0, more)),
             resized(self.broader, width, width),
+            resized(self.narrower, width, width),
             self.all_names,
             self.all_weights,
             self.bearers,
@@ -99,7 +85,9 @@ def describe_headings(vocabulary: Vocabulary, terms: TermColumns, language: str)
     )
     all_names, all_weights = _weighted([one for _, one in distinct], terms)
     bearers = np.array([column for column, _ in distinct], dtype=np.int64)
-    return Headings(names, weights, words, _broader(vocabulary), all_names, all_weights, bearers)
+    broader = _broader(vocabulary)
+    narrower = broader.T.tocsr()
+    return Headings(names, weights, words, broader, narrower, all_names, all_weights, bearers)
 
 
 def _words_of_names(names: Sequence[str], language: str) -> list[tuple[str, ...]]:
@@ -111,14 +99,14 @@ def _words_of_names(names: Sequence[str], language: str) -> list[tuple[str, ...]
 def _weighted(
     names: Sequence[tuple[str, ...]], terms: TermColumns
 ) -> tuple[csr_matrix[Any], Floats]:
-    """The idf of each word of a name, and the weight of each whole name."""
+    """The idf of each word of a name (terms × names), and the weight of each whole name."""
     from scipy.sparse import csr_matrix
 
     columns = terms.columns([word for name in names for word in name])
     lines = np.repeat(np.arange(len(names)), [len(name) for name in names])
     known = columns >= 0
     weights = terms.idf[columns[known]]
-    matrix = csr_matrix((weights, (lines[known], columns[known])), shape=(len(names), len(terms)))
+    matrix = csr_matrix((weights, (columns[known], lines[known])), shape=(len(terms), len(names)))
     unknown = _UNKNOWN_WORD * np.bincount(lines[~known], minlength=len(names))
     whole = np.bincount(lines[known], weights, len(names)) + unknown
     return matrix, whole.astype(np.float32)

@@ -1,25 +1,28 @@
 """A trained reranker on disk.
 
     rerank/
-      model.json          features, calibration, what it was trained on, the files beside it
-      ranker-….txt        LightGBM's trees
-      statistics-….npz    statistics of headings over labelled documents
-      terms-….txt         the terms of the statistics, one per line
-      NAME-….npz          what the signal NAME has fitted, if it fits anything
-      README.md           the model card
-      reliability.png     scores against the share that was right
+      model.json                  features, calibration, what it was trained on, the other files
+      ranker-….txt                LightGBM's trees as it writes them, for explanations
+      trees-….safetensors         the same trees as arrays, for scores
+      statistics-….safetensors    statistics of headings over labelled documents
+      terms-….txt                 the terms of the statistics, one per line
+      NAME-….safetensors          what the signal NAME has fitted, if it fits anything
+      README.md                   the model card
+      reliability.png             scores against the share that was right
 
 `model.json` is written last and names the other files by their checksums: a
-folder holds one complete model, the old one or the new one.
+folder holds one complete model, the old one or the new one. Arrays are mapped into
+memory, so that processes share them and a new process reads only what it needs; all
+files are verified when a model is loaded. Format 2 had compressed arrays (.npz) and
+no file of trees.
 """
 
 from __future__ import annotations
 
 import hashlib
-import io
 import re
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,7 +32,14 @@ import numpy.typing as npt
 
 from labelkin.atomic import atomic_file, atomic_text
 from labelkin.autoencoder.model import check_format
-from labelkin.checksums import ChecksumError, read_sealed, sealed
+from labelkin.checksums import (
+    BlockChecksums,
+    ChecksumError,
+    ChecksumWriter,
+    MappedFile,
+    read_sealed,
+    sealed,
+)
 from labelkin.evaluate.stored import EvaluationSummary
 from labelkin.exceptions import (
     ConfigError,
@@ -43,17 +53,21 @@ from labelkin.represent.term_columns import TermColumns
 from labelkin.rerank.calibration import Calibration
 from labelkin.rerank.features import Knowledge, check_groups
 from labelkin.rerank.headings import Headings
-from labelkin.rerank.matrices import from_arrays, to_arrays
+from labelkin.rerank.matrices import from_arrays, matrix_arrays, matrix_of, to_arrays
 from labelkin.rerank.ranker import Ranker, saved_names
 from labelkin.rerank.signals import SIGNALS, feature_names
 from labelkin.rerank.signals.autoencoder import AUTOENCODER_SIGNALS
-from labelkin.rerank.statistics import LabelStatistics
+from labelkin.rerank.statistics import LabelStatistics, log_ratios
+from labelkin.rerank.trees import Trees
 from labelkin.store.models import DESCRIPTION
+from labelkin.tensors import TensorFile, tensor_bytes
 
 RERANK_NAME = "rerank"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 _FILES = ("ranker", "terms", "statistics")
-_PART = re.compile(r"\w+-[0-9a-f]{16}\.(txt|npz)")
+_TREES = "trees"
+_PART = re.compile(r"\w+-[0-9a-f]{16}\.(txt|npz|safetensors)")
+_REMEDY = "train the reranker again"
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
@@ -154,28 +168,32 @@ class RerankInfo:
 def save_reranker(folder: Path, info: RerankInfo, parts: RerankParts, card: str) -> None:
     """Make this the model of `folder`, in one step."""
     folder.mkdir(parents=True, exist_ok=True)
-    contents = {
-        "ranker": (parts.ranker.text.encode("utf-8"), "txt"),
-        "terms": ("\n".join(parts.words).encode("utf-8"), "txt"),
-        "statistics": (_packed(_statistics_arrays(parts.knowledge)), "npz"),
-    }
-    for name, fitted in parts.knowledge.fitted.items():
-        arrays = SIGNALS[name].to_arrays(fitted)
-        if arrays:
-            contents[name] = (_packed(arrays), "npz")
-    files = {}
-    for name, (content, suffix) in contents.items():
+    files, checksums = {}, {}
+    for name, content, suffix in _contents(parts):
         files[name] = f"{_stem(name)}-{_checksum(content).hexdigest()}.{suffix}"
         with atomic_file(folder / files[name]) as file:
-            file.write(content)
+            writer = ChecksumWriter(file)
+            writer.write(content)
+        checksums[name] = writer.checksums().to_json()
     with atomic_text(folder / "README.md") as text:
         text.write(card)
     with atomic_text(folder / DESCRIPTION) as text:
-        description = {"format_version": FORMAT_VERSION, "files": files, **info.to_json()}
-        text.write(sealed(description, indent=1))
+        description = {"format_version": FORMAT_VERSION, "files": files, "checksums": checksums}
+        text.write(sealed({**description, **info.to_json()}, indent=1))
     for path in folder.iterdir():
         if _PART.fullmatch(path.name) and path.name not in files.values():
             path.unlink(missing_ok=True)
+
+
+def _contents(parts: RerankParts) -> Iterator[tuple[str, bytes, str]]:
+    """Name, content and suffix of each file, one at a time."""
+    yield "ranker", parts.ranker.text.encode("utf-8"), "txt"
+    yield "terms", "\n".join(parts.words).encode("utf-8"), "txt"
+    yield _TREES, tensor_bytes(to_arrays(parts.ranker.trees)), "safetensors"
+    yield "statistics", tensor_bytes(_statistics_arrays(parts.knowledge)), "safetensors"
+    for name, fitted in parts.knowledge.fitted.items():
+        if arrays := SIGNALS[name].to_arrays(fitted):
+            yield name, tensor_bytes(arrays), "safetensors"
 
 
 class RerankModel:
@@ -188,11 +206,11 @@ class RerankModel:
         self.info, self._files = _described(folder)
         check_groups(folder, self.info.groups)
         self.checksum = _joined(self._files)
-        self.ranker = Ranker(self._text("ranker"))
         self._widened = Memo(2)
         self._used_with: set[str] = set()
-        _check_features(folder, self.info, self.ranker.names)
         try:
+            self.ranker = self._read_ranker()
+            _check_features(folder, self.info, self.ranker.names)
             self.knowledge = self._read_knowledge()
         except KeyError as error:
             raise _other_version(folder) from error
@@ -208,7 +226,8 @@ class RerankModel:
         return _joined(_described(folder)[1])
 
     def close(self) -> None:
-        """Nothing to drop: all files were closed once they had been read."""
+        """Drop what is derived from the model; files stay mapped for requests that use it."""
+        self._widened.clear()
 
     def is_new(self, settings: str) -> bool:
         """Whether the model has not been used with these settings of the search before."""
@@ -220,27 +239,110 @@ class RerankModel:
         """What the model knows, for a vocabulary that may have grown since."""
         return self._widened.get(width, lambda: self.knowledge.widened(width))
 
+    def _read_ranker(self) -> Ranker:
+        text = self._files["ranker"].mapped(self.folder)
+        trees = None
+        if _TREES in self._files:
+            trees = from_arrays(Trees, self._files[_TREES].arrays(self.folder))
+        names = saved_names(self.folder / self._files["ranker"].name)
+        return Ranker(lambda: text.tobytes().decode("utf-8"), trees, names)
+
     def _read_knowledge(self) -> Knowledge:
-        arrays = _unpacked(self._verified("statistics"))
+        arrays = self._files["statistics"].arrays(self.folder)
+        statistics, headings = _part(arrays, "statistics"), _part(arrays, "headings")
+        if self._files["statistics"].is_compressed:
+            _add_derived(statistics, headings)
         fitted = {
-            name: SIGNALS[name].from_arrays(_unpacked(self._verified(name)))
-            for name in self._files
-            if name not in _FILES
+            name: SIGNALS[name].from_arrays(file.arrays(self.folder))
+            for name, file in self._files.items()
+            if name not in (*_FILES, _TREES)
         }
         return Knowledge(
-            from_arrays(LabelStatistics, _part(arrays, "statistics")),
-            from_arrays(Headings, _part(arrays, "headings")),
-            TermColumns(self._verified("terms").read_bytes(), arrays["idf"]),
+            from_arrays(LabelStatistics, statistics),
+            from_arrays(Headings, headings),
+            TermColumns(self._files["terms"].mapped(self.folder).tobytes(), arrays["idf"]),
             self.info.groups,
             fitted,
         )
 
-    def _text(self, name: str) -> str:
-        return self._verified(name).read_text(encoding="utf-8")
 
-    def _verified(self, name: str) -> Path:
-        """The path of a file whose content matches the checksum in its name."""
-        return _verified(self.folder / self._files[name], name)
+@dataclass(frozen=True)
+class _File:
+    """A file of a model: for which part, its name, and its checksums unless it is of format 2."""
+
+    part: str
+    name: str
+    checksums: BlockChecksums | None
+
+    @property
+    def is_compressed(self) -> bool:
+        """Whether it has arrays as format 2 has them."""
+        return self.name.endswith(".npz")
+
+    def verify(self, folder: Path, *, whole: bool = False) -> Path:
+        """Its path, if the content is what was written; with `whole`, by the checksum in its name.
+
+        Raises ModelDamagedError.
+        """
+        path = folder / self.name
+        try:
+            if whole or self.checksums is None:
+                with path.open("rb") as file:
+                    found = hashlib.file_digest(file, _checksum).hexdigest()
+                if path.stem != f"{_stem(self.part)}-{found}":
+                    raise ChecksumError(path)
+            else:
+                self.check_size(folder)
+                self.checksums.verify(path)
+        except OSError as error:
+            raise ModelDamagedError(f"{path}: {error.strerror}", _REMEDY) from error
+        except ChecksumError as error:
+            raise ModelDamagedError(f"{error}", _REMEDY) from error
+        return path
+
+    def check_size(self, folder: Path) -> None:
+        """Raise ChecksumError, or OSError, if it has another size; reads hardly anything."""
+        path = folder / self.name
+        if self.is_compressed:
+            # The directory of the arrays is at the end of the file.
+            zipfile.ZipFile(path).close()
+        elif self.checksums is not None:
+            if path.stat().st_size != self.checksums.size:
+                raise ChecksumError(path)
+        elif not path.stat().st_size:
+            # A file of no terms is empty rightly.
+            self.verify(folder)
+
+    def mapped(self, folder: Path) -> npt.NDArray[np.uint8]:
+        """The bytes of the file, mapped into memory; it may be deleted meanwhile."""
+        path = self.verify(folder)
+        size = path.stat().st_size
+        # An empty file cannot be mapped.
+        return MappedFile(path, None, size).bytes if size else np.zeros(0, dtype=np.uint8)
+
+    def arrays(self, folder: Path) -> Arrays:
+        """The arrays in the file."""
+        path = self.verify(folder)
+        try:
+            if not self.is_compressed:
+                return TensorFile(path, self.checksums)
+            with np.load(path, allow_pickle=False) as arrays:
+                return {name: arrays[name] for name in arrays.files}
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+            raise ModelDamagedError(f"{path}: {error}", _REMEDY) from error
+
+
+def _add_derived(
+    statistics: dict[str, npt.NDArray[Any]], headings: dict[str, npt.NDArray[Any]]
+) -> None:
+    """Add to the arrays of format 2 what format 3 stores: logarithms, and matrices by term."""
+    for name in ("together", "speaking"):
+        matrix = matrix_of(statistics, name)
+        frequencies, documents = statistics["frequencies"], int(statistics["documents"])
+        statistics[f"{name}_logs"] = log_ratios(matrix, frequencies, documents)
+    for name, stored in (("narrower", "broader"), ("names", "names"), ("all_names", "all_names")):
+        if f"{stored}.data" in headings:
+            headings |= matrix_arrays(name, matrix_of(headings, stored).T.tocsr())
 
 
 def check_files(folder: Path) -> None:
@@ -250,19 +352,15 @@ def check_files(folder: Path) -> None:
     hardly anything; `verify_reranker` reads everything.
     """
     info, files = _described(folder)
-    for name, file in files.items():
-        path = folder / file
+    for file in files.values():
         try:
-            if path.suffix == ".npz":
-                # Its directory is at the end of the file.
-                zipfile.ZipFile(path).close()
-            elif not path.stat().st_size:
-                # A file of no terms is empty rightly.
-                _verified(path, name)
+            file.check_size(folder)
+        except ChecksumError as error:
+            raise ModelDamagedError(f"{error}", _REMEDY) from error
         except (OSError, zipfile.BadZipFile) as error:
             reason = getattr(error, "strerror", None) or error
-            raise ModelDamagedError(f"{path}: {reason}", "train the reranker again") from error
-    if names := saved_names(folder / files["ranker"]):
+            raise ModelDamagedError(f"{folder / file.name}: {reason}", _REMEDY) from error
+    if names := saved_names(folder / files["ranker"].name):
         _check_features(folder, info, names)
 
 
@@ -282,24 +380,13 @@ def _other_version(folder: Path) -> ModelMismatchError:
 def verify_reranker(folder: Path) -> None:
     """Raise ModelDamagedError if a file of the model is damaged or missing; needs no LightGBM."""
     _, files = _described(folder)
-    for name, file in files.items():
-        _verified(folder / file, name)
+    for file in files.values():
+        file.verify(folder, whole=True)
 
 
 def reranker_info(folder: Path) -> RerankInfo:
     """The description of the model in `folder`, without reading the model."""
     return _described(folder)[0]
-
-
-def _verified(path: Path, name: str) -> Path:
-    try:
-        with path.open("rb") as file:
-            checksum = hashlib.file_digest(file, _checksum).hexdigest()
-    except OSError as error:
-        raise ModelDamagedError(f"{path}: {error.strerror}", "train the reranker again") from error
-    if path.stem != f"{_stem(name)}-{checksum}":
-        raise ModelDamagedError(f"{ChecksumError(path)}", "train the reranker again")
-    return path
 
 
 def _statistics_arrays(knowledge: Knowledge) -> dict[str, npt.NDArray[Any]]:
@@ -318,43 +405,37 @@ def _stem(name: str) -> str:
     return re.sub(r"\W+", "_", name)
 
 
-def _joined(files: Mapping[str, str]) -> str:
-    return " ".join(sorted(files.values()))
+def _joined(files: Mapping[str, _File]) -> str:
+    return " ".join(sorted(file.name for file in files.values()))
 
 
 def _checksum(content: bytes = b"") -> hashlib.blake2b:
     return hashlib.blake2b(content, digest_size=8)
 
 
-def _packed(arrays: Arrays) -> bytes:
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, allow_pickle=False, **dict(arrays))
-    return buffer.getvalue()
-
-
-def _unpacked(path: Path) -> dict[str, npt.NDArray[Any]]:
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            return {name: arrays[name] for name in arrays.files}
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise ModelDamagedError(f"{path}: {error}", "train the reranker again") from error
-
-
-def _described(folder: Path) -> tuple[RerankInfo, dict[str, str]]:
+def _described(folder: Path) -> tuple[RerankInfo, dict[str, _File]]:
     path = folder / DESCRIPTION
     try:
         content = read_sealed(path)
         check_format(path, content["format_version"], FORMAT_VERSION)
-        files = {name: str(file) for name, file in content["files"].items()}
+        checksums = content.get("checksums", {})
+        files = {
+            part: _File(
+                part,
+                str(name),
+                BlockChecksums.from_json(checksums[part]) if part in checksums else None,
+            )
+            for part, name in content["files"].items()
+        }
         if missing := {*_FILES} - {*files}:
             raise ModelDamagedError(
                 f"{path}: lists no file for {', '.join(sorted(missing))}",
-                "train the reranker again",
+                _REMEDY,
             )
         return RerankInfo.from_json(content), files
     except FileNotFoundError as error:
         raise ModelNotFoundError(f"{folder}: no reranker; run `labelkin train` first") from error
     except ChecksumError as error:
-        raise ModelDamagedError(f"{error}", "train the reranker again") from error
+        raise ModelDamagedError(f"{error}", _REMEDY) from error
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ModelDamagedError(f"{path}: {error}", "train the reranker again") from error
+        raise ModelDamagedError(f"{path}: {error}", _REMEDY) from error

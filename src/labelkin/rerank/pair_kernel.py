@@ -58,6 +58,19 @@ def product_entries(
 
 
 @compile_function()
+def rank_values(starts: Integers, values: npt.NDArray[Any], ranks: Floats) -> None:
+    """Set `ranks` to the rank of each value within its document, from 0 for the highest.
+
+    Of equal ones the first comes first; NaN comes last.
+    """
+    for document in range(len(starts) - 1):
+        first, end = starts[document], starts[document + 1]
+        order = np.argsort(-values[first:end], kind="mergesort")
+        for rank in range(end - first):
+            ranks[first + order[rank]] = rank
+
+
+@compile_function()
 def largest_values(
     left: tuple[Integers, Indices, Floats],
     right: tuple[Integers, Indices, Floats],
@@ -96,29 +109,55 @@ def best_sums(
     A sum is an entry of the product and the shift of its column. Of equal ones at the end
     the first are taken.
     """
-    documents, count = places.shape
     sums = np.empty(len(shifts), dtype=np.float32)
-    heap = np.empty(count, dtype=np.float32)
-    for document in range(documents):
+    for document in range(len(places)):
         sums[:] = 0
         _add_products(document, left, right, sums)
-        heap[:] = -np.inf
-        for column in range(len(sums)):
-            sums[column] += shifts[column]
-            if sums[column] > heap[0]:
-                replace_lowest(heap, sums[column])
-        lowest = heap[0]
-        ties = count
-        for column in range(len(sums)):
-            if sums[column] > lowest:
-                ties -= 1
-        filled = 0
-        for column in range(len(sums)):
-            if sums[column] > lowest or (sums[column] == lowest and ties > 0):
-                ties -= sums[column] == lowest
-                places[document, filled] = column
-                values[document, filled] = sums[column]
-                filled += 1
+        _keep_best(sums, shifts, places[document], values[document])
+
+
+@compile_function()
+def best_half_sums(
+    left: tuple[Integers, Indices, Floats],
+    right: tuple[Integers, Any, npt.NDArray[np.uint16]],
+    singles: Floats,
+    shifts: Floats,
+    places: Integers,
+    values: Floats,
+) -> None:
+    """The same for a right matrix in half precision; `singles` has its numbers by their bits."""
+    starts, indices, data = left
+    right_starts, columns, halves = right
+    sums = np.empty(len(shifts), dtype=np.float32)
+    for document in range(len(places)):
+        sums[:] = 0
+        for place in range(starts[document], starts[document + 1]):
+            line, weight = indices[place], data[place]
+            for entry in range(right_starts[line], right_starts[line + 1]):
+                sums[columns[entry]] += weight * singles[halves[entry]]
+        _keep_best(sums, shifts, places[document], values[document])
+
+
+@compile_function()
+def _keep_best(sums: Floats, shifts: Floats, places: Integers, values: Floats) -> None:
+    """Add the shifts, and set `places` to where the highest sums are, `values` to these."""
+    heap = np.full(len(places), -np.inf, dtype=np.float32)
+    for column in range(len(sums)):
+        sums[column] += shifts[column]
+        if sums[column] > heap[0]:
+            replace_lowest(heap, sums[column])
+    lowest = heap[0]
+    ties = len(places)
+    for column in range(len(sums)):
+        if sums[column] > lowest:
+            ties -= 1
+    filled = 0
+    for column in range(len(sums)):
+        if sums[column] > lowest or (sums[column] == lowest and ties > 0):
+            ties -= sums[column] == lowest
+            places[filled] = column
+            values[filled] = sums[column]
+            filled += 1
 
 
 @compile_function()

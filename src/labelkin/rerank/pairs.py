@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +14,8 @@ from labelkin import compiled
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
+
+    from labelkin.rerank.matrices import HalfMatrix
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
@@ -109,6 +111,12 @@ class Pairs:
 
     def ranks(self, values: npt.NDArray[Any]) -> Floats:
         """The rank of each value within its document, from 0 for the highest."""
+        if pays_compiling(self.count):
+            from labelkin.rerank.pair_kernel import rank_values
+
+            ranked = np.empty(len(self), dtype=np.float32)
+            rank_values(self.starts, values, ranked)
+            return ranked
         order = np.lexsort((-values, self.documents))
         ranks = np.empty(len(self), dtype=np.float32)
         ranks[order] = np.arange(len(self)) - self.starts[self.documents[order]]
@@ -129,7 +137,7 @@ def arrays_of(matrix: csr_matrix[Any]) -> tuple[Integers, npt.NDArray[np.uint32]
     )
 
 
-def _check_shapes(left: csr_matrix[Any], right: csr_matrix[Any]) -> None:
+def _check_shapes(left: csr_matrix[Any], right: csr_matrix[Any] | HalfMatrix) -> None:
     """Compiled code does not check them."""
     if left.shape[1] != right.shape[0]:
         raise ValueError(f"matrices of {left.shape} and {right.shape} have no product")
@@ -147,10 +155,33 @@ def best_entries(
     _check_shapes(left, right)
     if shifts is None:
         shifts = np.zeros(right.shape[1], dtype=np.float32)
-    shape = (left.shape[0], min(count, right.shape[1]))
-    places, values = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.float32)
+    places, values = _best_of(left, right, count)
     best_sums(arrays_of(left), arrays_of(right), shifts, places, values)
     return places, values
+
+
+def best_half_entries(
+    left: csr_matrix[Any], right: HalfMatrix, count: int, shifts: Floats
+) -> tuple[Integers, Floats]:
+    """The same for a right matrix in half precision."""
+    from labelkin.rerank.pair_kernel import best_half_sums
+
+    _check_shapes(left, right)
+    places, values = _best_of(left, right, count)
+    halves = (right.starts, right.places, right.halves.view(np.uint16))
+    best_half_sums(arrays_of(left), halves, _singles(), shifts, places, values)
+    return places, values
+
+
+def _best_of(left: Any, right: Any, count: int) -> tuple[Integers, Floats]:
+    shape = (left.shape[0], min(count, right.shape[1]))
+    return np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.float32)
+
+
+@cache
+def _singles() -> Floats:
+    """All numbers of half precision in single precision, by their bits."""
+    return np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float32)
 
 
 def matrix_keys(matrix: csr_matrix[Any], width: int) -> tuple[Integers, npt.NDArray[Any]]:

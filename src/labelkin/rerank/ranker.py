@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from pathlib import Path
 from threading import Lock
@@ -42,28 +42,36 @@ _HEAD_LINES = 20
 class Ranker:
     """Trees over the features of candidates. Threads may share it.
 
-    Scores are computed without LightGBM, which takes a second to import; explanations need it.
+    Scores are computed without LightGBM, which takes a second to import; explanations need it,
+    and the trees as the `text` that it wrote, which may be given as a function that reads it.
     """
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.names = _names(text.split("\n", _HEAD_LINES))
-        self._trees = Trees.parse(text)
+    def __init__(
+        self, text: str | Callable[[], str], trees: Trees | None = None, names: Sequence[str] = ()
+    ) -> None:
+        self._text = text
+        self.trees = Trees.parse(self.text) if trees is None else trees
+        self.names = list(names) or _names(self.text.split("\n", _HEAD_LINES))
         self._lock = Lock()
         self._booster: Any = None
+
+    @property
+    def text(self) -> str:
+        """The trees as LightGBM writes them."""
+        return self._text if isinstance(self._text, str) else self._text()
 
     def scores(self, features: Floats) -> npt.NDArray[np.float64]:
         """A raw score in [0, 1] per candidate, whatever computes it the same to 1e-12."""
         if len(features) == 0:
             return np.zeros(0)
         if compiled.pays(len(features), _WORTH_COMPILING, "labelkin.rerank.tree_kernel"):
-            return self._trees.batch_scores(features)
+            return self.trees.batch_scores(features)
         if self._booster is None and len(features) < _WORTH_LOADING:
-            return self._trees.scores(features)
+            return self.trees.scores(features)
         try:
             booster = self._loaded()
         except MissingExtraError:
-            return self._trees.scores(features)
+            return self.trees.scores(features)
         scores: npt.NDArray[np.float64] = booster.predict(features, num_threads=_threads(features))
         return scores
 

@@ -6,15 +6,14 @@ trained on can be held out of every statistic.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from labelkin.memo import Memo
 from labelkin.represent.term_columns import TermColumns, unit_rows
-from labelkin.rerank.matrices import indicator, resized
+from labelkin.rerank.matrices import indicator, resized, with_data
 from labelkin.rerank.pairs import matrix_keys
 
 if TYPE_CHECKING:
@@ -56,9 +55,10 @@ class LabelStatistics:
     `together` (columns × columns) holds the share of a heading's documents that
     have the other one too, `describing` (terms × columns) the unit centroids of
     the headings' documents, `speaking` (terms × columns) the share of a term's
-    documents that have the heading, where it is much larger than overall. `named`
-    holds for each way of naming how often a heading named that way was assigned,
-    `named_in` how many documents named it that way.
+    documents that have the heading, where it is much larger than overall;
+    `together_logs` and `speaking_logs` are the logarithms of their ratios to the
+    share of all documents. `named` holds for each way of naming how often a heading
+    named that way was assigned, `named_in` how many documents named it that way.
     """
 
     documents: int
@@ -66,9 +66,10 @@ class LabelStatistics:
     together: csr_matrix[Any]
     describing: csr_matrix[Any]
     speaking: csr_matrix[Any]
+    together_logs: Floats
+    speaking_logs: Floats
     named: Floats
     named_in: Floats
-    derived: Memo = field(default_factory=Memo, metadata={"saved": False})
 
     @property
     def width(self) -> int:
@@ -78,20 +79,12 @@ class LabelStatistics:
     @property
     def attraction(self) -> csr_matrix[Any]:
         """`together` as the logarithm of the ratio to chance."""
-        return self.derived.get("attraction", lambda: self._log_ratio(self.together))
+        return with_data(self.together, self.together_logs)
 
     @property
     def evidence(self) -> csr_matrix[Any]:
         """`speaking` as the logarithm of the ratio to the heading's share of all documents."""
-        return self.derived.get("evidence", lambda: self._log_ratio(self.speaking))
-
-    def _log_ratio(self, matrix: csr_matrix[Any]) -> csr_matrix[Any]:
-        from scipy.sparse import csr_matrix
-
-        shares = np.maximum(self.frequencies[matrix.indices], 1) / max(self.documents, 1)
-        data = np.log(matrix.data / shares).astype(np.float32)
-        # The places are shared, which halves the memory.
-        return csr_matrix((data, matrix.indices, matrix.indptr), shape=matrix.shape, copy=False)
+        return with_data(self.speaking, self.speaking_logs)
 
     def widened(self, width: int) -> LabelStatistics:
         """The same for a larger vocabulary; the new columns are empty."""
@@ -113,6 +106,8 @@ class LabelStatistics:
             together,
             describing,
             speaking,
+            self.together_logs,
+            self.speaking_logs,
             np.concatenate((self.named, rates), axis=1),
             np.pad(self.named_in, ((0, 0), (0, more))),
         )
@@ -125,15 +120,26 @@ def count_statistics(
     documents, width = labels.shape
     frequencies = np.bincount(labels.indices, minlength=width).astype(np.float32)
     named, named_in = _naming_rates(labels, mentions)
+    together = _together(labels, frequencies)
+    speaking = _speaking(labels, counts, frequencies)
     return LabelStatistics(
         documents=documents,
         frequencies=frequencies,
-        together=_together(labels, frequencies),
+        together=together,
         describing=_describing(labels, terms.weighted(counts, pairs=False)),
-        speaking=_speaking(labels, counts, frequencies),
+        speaking=speaking,
+        together_logs=log_ratios(together, frequencies, documents),
+        speaking_logs=log_ratios(speaking, frequencies, documents),
         named=named,
         named_in=named_in,
     )
+
+
+def log_ratios(matrix: csr_matrix[Any], frequencies: Floats, documents: int) -> Floats:
+    """The logarithm of each entry's ratio to the share of all documents with its heading."""
+    shares = np.maximum(frequencies[matrix.indices], 1) / max(documents, 1)
+    logs: Floats = np.log(matrix.data / shares).astype(np.float32)
+    return logs
 
 
 def _together(labels: csr_matrix[Any], frequencies: Floats) -> csr_matrix[Any]:

@@ -11,7 +11,7 @@ import numpy as np
 from labelkin.autoencoder.model import LabelModel
 from labelkin.exceptions import ConfigError
 from labelkin.memo import Memo
-from labelkin.neighbours.neighbours import NO_NEIGHBOUR
+from labelkin.neighbours.sample_search import nearest_places
 from labelkin.neighbours.search import NeighbourSearch
 from labelkin.represent.counted_texts import Progress, Terms, count_wording
 from labelkin.represent.term_columns import TermColumns
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 Value = TypeVar("Value")
 
 _NEAREST = 20
-_BATCH = 500
 
 
 class TrainingData:
@@ -122,19 +121,12 @@ class TrainingData:
         )
 
     def _find_nearest(self) -> Integers:
-        rows = self.rows
-        places = np.full(self.label_sets.rows, -1, dtype=np.int64)
-        places[rows] = np.arange(len(rows))
-        k = with_reserve(_NEAREST)
-        nearest = np.full((len(rows), k), -1, dtype=np.int64)
-        for start in range(0, len(rows), _BATCH):
-            near = self.search.search_rows(rows[start : start + _BATCH], k).rows
-            known = near != NO_NEIGHBOUR
-            nearest[start : start + len(near)] = np.where(
-                known, places[np.where(known, near, 0)], -1
-            )
-            self.report("Finding neighbours", start + len(near), len(rows))
-        return nearest
+        return nearest_places(
+            self.search,
+            self.rows,
+            with_reserve(_NEAREST),
+            lambda done, total: self.report("Finding neighbours", done, total),
+        )
 
 
 class TrainingContext:

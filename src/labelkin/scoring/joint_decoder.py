@@ -84,11 +84,12 @@ class JointDecoder(Decoder):
         for start in range(0, len(queries), chunk):
             inputs = _Inputs.of(self, queries, slice(start, start + chunk))
             ballots = inputs.ballots(self)
-            logits = self._autoencoder.decode(ballots, inputs.texts)
+            tally = self._autoencoder.tally(ballots)
+            logits = self._autoencoder.decode(ballots, tally, inputs.texts)
             logits[~inputs.has_any()] = -np.inf
             logits[:, ~is_allowed] = -np.inf
             documents, labels = _best_places(logits)
-            owners, new, values = self._autoencoder.decode_new(ballots)
+            owners, new, values = self._autoencoder.decode_new(ballots, tally)
             high = values > LOWEST
             pairs = (
                 np.concatenate((documents, owners[high])),
@@ -169,14 +170,14 @@ class JointDecoder(Decoder):
         """The same without and with the corrections; new ones have no logit without."""
         shape = (len(ballots), len(labels))
         uncorrected, logits = (np.full(shape, -np.inf, dtype=np.float32) for _ in range(2))
-        is_known = labels < self._known
+        is_known, tally = labels < self._known, self._autoencoder.tally(ballots)
         uncorrected[:, is_known], logits[:, is_known] = self._autoencoder.decode_apart(
-            ballots, texts, labels[is_known]
+            ballots, tally, texts, labels[is_known]
         )
         if not is_known.all():
             places = np.full(len(self.columns), -1, dtype=np.int64)
             places[labels] = np.arange(len(labels))
-            documents, new, values = self._autoencoder.decode_new(ballots)
+            documents, new, values = self._autoencoder.decode_new(ballots, tally)
             wanted = places[new] >= 0
             logits[documents[wanted], places[new[wanted]]] = values[wanted]
         return uncorrected, logits

@@ -26,6 +26,8 @@ _BREAK = "\x02"
 # Documents searched at a time, and words whose codes are remembered.
 _CHUNK = 250
 _REMEMBERED = 100_000
+# Words of all texts from which on it pays to build the automaton of all names.
+_WORTH_AUTOMATON = 3_000
 # Acronyms of at most this many letters are too ambiguous to count alone.
 _SHORT = 2
 
@@ -150,6 +152,7 @@ class MentionFinder:
         self._targets = targets
         self._words = table.codes()
         self._codes: dict[str, str] = {}
+        self._searched = 0
         self._bearers = np.diff(table.starts)
         self._weights = table.weights()
         self._width = int(table.columns.max(initial=0)) if targets is None else len(targets)
@@ -205,7 +208,9 @@ class MentionFinder:
                 words.append(_BREAK)
                 bounds.append(len(words))
         edges = np.array(bounds, dtype=np.int64)
-        names, begins, ends = self._names_in(self._coded(words))
+        self._searched += len(words)
+        once = self._searched < _WORTH_AUTOMATON
+        names, begins, ends = self.table.find(self._coded(words), once=once).T
         parts = np.searchsorted(edges, begins, side="right") - 1
         nested = _nested(begins, ends)
         # A line per match and concept with that name.
@@ -245,12 +250,6 @@ class MentionFinder:
             lengths=(ends - begins)[lines],
         )
         return matches, np.diff(edges[::2])
-
-    def _names_in(self, coded: str) -> tuple[Integers, Integers, Integers]:
-        """Names, begins and ends of all matches, overlapping ones as well."""
-        matches = self.table.automaton.find_matches_as_indexes(coded, overlapping=True)
-        names, begins, ends = np.array(matches, dtype=np.int64).reshape(-1, 3).T
-        return names, begins, ends
 
     def _coded(self, words: list[str]) -> str:
         # Threads share the cache: a full one is replaced, because others may still read it.

@@ -53,11 +53,33 @@ class NameTable:
     @cached_property
     def automaton(self) -> AhoCorasick:
         """Finds all names in a coded text; built when first used."""
-        from ahocorasick_rs import AhoCorasick, Implementation
+        return _automaton(self.names)
 
-        return AhoCorasick(
-            self.names, implementation=Implementation.ContiguousNFA, store_patterns=False
-        )
+    def find(self, coded: str, *, once: bool = False) -> npt.NDArray[np.int64]:
+        """A line for each name in a coded text: its number, where it begins and where it ends.
+
+        Overlapping names are all found. With `once`, the automaton of all names is not built
+        for it, but one of those that have no other words than the text.
+        """
+        if "automaton" in self.__dict__ or not once or not self.names:
+            return _found(self.automaton, coded)
+        candidates = self._within(coded)
+        lines = _found(_automaton([self.names[number] for number in candidates.tolist()]), coded)
+        lines[:, 0] = candidates[lines[:, 0]]
+        return lines
+
+    def _within(self, coded: str) -> npt.NDArray[np.int64]:
+        """The names all of whose words are in a coded text."""
+        points, starts = self._points
+        is_there = np.zeros(max(int(points.max()), ord(max(coded, default="\0"))) + 1, np.bool_)
+        is_there[_code_points(coded)] = True
+        return np.flatnonzero(np.logical_and.reduceat(is_there[points], starts))
+
+    @cached_property
+    def _points(self) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
+        """The code points of all names one after another, and where each name starts."""
+        lengths = np.fromiter(map(len, self.names), dtype=np.int64, count=len(self.names))
+        return _code_points("".join(self.names)), np.cumsum(lengths) - lengths
 
     def codes(self) -> dict[str, str]:
         """The code of each word, in the form in which words are compared."""
@@ -71,12 +93,11 @@ class NameTable:
         """
         if not self.names:
             return np.empty(0, dtype=np.float32)
-        points = np.frombuffer("".join(self.names).encode("utf-32-le"), dtype=np.uint32)
+        points, starts = self._points
         counts = np.maximum(np.bincount(points), 1)
         total = np.log(max(len(self.names), 2))
         specificity = np.maximum(1 - np.log(counts) / total, 0)[points]
-        lengths = np.array([len(name) for name in self.names])
-        return np.add.reduceat(specificity, np.cumsum(lengths) - lengths).astype(np.float32)
+        return np.add.reduceat(specificity, starts).astype(np.float32)
 
     @classmethod
     def make(
@@ -124,6 +145,21 @@ def code_of(number: int) -> str:
     """The character that stands for a word."""
     point = _FIRST + number
     return chr(point if point < _SURROGATES else point + _GAP)
+
+
+def _automaton(names: Sequence[str]) -> AhoCorasick:
+    from ahocorasick_rs import AhoCorasick, Implementation
+
+    return AhoCorasick(names, implementation=Implementation.ContiguousNFA, store_patterns=False)
+
+
+def _found(automaton: AhoCorasick, coded: str) -> npt.NDArray[np.int64]:
+    matches = automaton.find_matches_as_indexes(coded, overlapping=True)
+    return np.array(matches, dtype=np.int64).reshape(-1, 3)
+
+
+def _code_points(coded: str) -> npt.NDArray[np.uint32]:
+    return np.frombuffer(coded.encode("utf-32-le"), dtype=np.uint32)
 
 
 def _written(

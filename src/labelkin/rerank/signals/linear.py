@@ -13,21 +13,21 @@ import os
 import signal
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from labelkin.exceptions import MissingExtraError
-from labelkin.memo import Memo
 from labelkin.represent.term_columns import TermColumns
 from labelkin.rerank.features import Evidence, Features
+from labelkin.rerank.matrices import HalfMatrix
 from labelkin.rerank.pairs import (
     Floats,
     Integers,
     Pairs,
-    best_entries,
+    best_half_entries,
     best_keys,
     matrix_keys,
     pays_compiling,
@@ -90,7 +90,7 @@ class LinearSignal(Signal):
         )
 
     def to_arrays(self, fitted: LinearScorers) -> Arrays:
-        """Weights in half precision."""
+        """Weights by term, in half precision."""
         return fitted.arrays()
 
     def from_arrays(self, arrays: Arrays) -> LinearScorers:
@@ -179,17 +179,11 @@ class LinearScorers:
 
 @dataclass(frozen=True, eq=False)
 class LinearScorer:
-    """Weights (headings × terms) and shifts of the classifiers, and their columns."""
+    """Weights (terms × headings) and shifts of the classifiers, and their columns."""
 
-    weights: csr_matrix[Any]
+    weights: HalfMatrix
     shifts: Floats
     columns: Integers
-
-    _derived: Memo = field(default_factory=Memo, repr=False)
-
-    @property
-    def _by_term(self) -> csr_matrix[Any]:
-        return self._derived.get("by term", lambda: self.weights.T.tocsr())
 
     def margins(self, weighted: csr_matrix[Any], width: int) -> csr_matrix[Any]:
         """How far each document is on a heading's side, for its best headings."""
@@ -203,13 +197,14 @@ class LinearScorer:
             )
         kept = min(_KEPT, len(self.columns))
         if pays_compiling(weighted.shape[0]):
-            best, values = best_entries(weighted, self._by_term, kept, self.shifts)
+            best, values = best_half_entries(weighted, self.weights, kept, self.shifts)
             starts = np.arange(len(best) + 1) * kept
             columns = self.columns[best.ravel()]
             return csr_matrix((values.ravel(), columns, starts), shape=(len(best), width))
         parts = []
         for first in range(0, weighted.shape[0], _CHUNK):
-            scores = (weighted[first : first + _CHUNK] @ self._by_term).toarray() + self.shifts
+            products = self.weights.product(weighted[first : first + _CHUNK])
+            scores = products.toarray() + self.shifts
             lowest = np.partition(scores, -kept, axis=1)[:, [-kept]]
             above, equal = scores > lowest, scores == lowest
             # Of equal ones at the end the first are taken.
@@ -222,24 +217,28 @@ class LinearScorer:
         return margins
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Everything as plain arrays, weights in half precision."""
+        """Everything as plain arrays."""
+        weights = self.weights
         return {
-            "data": self.weights.data.astype(np.float16),
-            "indices": self.weights.indices.astype(np.int32),
-            "indptr": self.weights.indptr.astype(np.int64),
-            "terms": np.array(self.weights.shape[1]),
+            "starts": weights.starts,
+            "places": weights.places,
+            "halves": weights.halves,
             "shifts": self.shifts,
             "columns": self.columns,
         }
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> LinearScorer:
-        """The inverse of `arrays`."""
+        """The inverse of `arrays`; earlier versions stored weights by heading."""
+        shifts, columns = arrays["shifts"], arrays["columns"]
+        if "starts" in arrays:
+            starts, places, halves = (arrays[name] for name in ("starts", "places", "halves"))
+            return cls(HalfMatrix(starts, places, halves, len(columns)), shifts, columns)
         from scipy.sparse import csr_matrix
 
-        parts = (arrays["data"].astype(np.float32), arrays["indices"], arrays["indptr"])
-        shape = (len(arrays["columns"]), int(arrays["terms"]))
-        return cls(csr_matrix(parts, shape=shape), arrays["shifts"], arrays["columns"])
+        by_heading = (arrays["data"].astype(np.float32), arrays["indices"], arrays["indptr"])
+        weights = csr_matrix(by_heading, shape=(len(columns), int(arrays["terms"])))
+        return cls(HalfMatrix.of(weights.T.tocsr()), shifts, columns)
 
 
 def fit_linear(
@@ -285,7 +284,7 @@ def fit_linear(
         shape=(len(columns), weighted.shape[1]),
     )
     shifts = np.array([shift for _, _, shift in classifiers], dtype=np.float32)
-    return LinearScorer(weights, shifts, columns.astype(np.int64))
+    return LinearScorer(HalfMatrix.of(weights.T.tocsr()), shifts, columns.astype(np.int64))
 
 
 Classifier = tuple[Integers, Floats, float]

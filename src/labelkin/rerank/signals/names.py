@@ -56,7 +56,7 @@ class NamedSignal(Signal):
         def of(values: Any, missing: float) -> Floats:
             return pairs.at(places, values, missing)
 
-        covered = pairs.product(evidence.has, headings.by_term)
+        covered = pairs.product(evidence.has, headings.names)
         return {
             "title": of(mentions.title, 0),
             "body": of(mentions.body, 0),
@@ -152,7 +152,7 @@ def _covered_values(evidence: Evidence, pairs: Pairs, part: str) -> Iterable[Flo
 def _names_of(evidence: Evidence) -> tuple[Any, Integers, Floats]:
     """The words of all names, whose names they are, and their whole weights."""
     headings = evidence.knowledge.headings
-    return arrays_of(headings.all_by_term), headings.bearers, headings.all_weights
+    return arrays_of(headings.all_names), headings.bearers, headings.all_weights
 
 
 def _cover(evidence: Evidence, part: str) -> _Cover:
@@ -171,7 +171,7 @@ def _covered(
     evidence: Evidence, has: csr_matrix[Any], first: int
 ) -> tuple[Integers, Floats, Floats, Floats]:
     headings = evidence.knowledge.headings
-    shared = (has @ headings.all_by_term).tocsr()
+    shared = (has @ headings.all_names).tocsr()
     shared.sort_indices()
     names, weights = shared.indices, shared.data
     documents = np.repeat(np.arange(has.shape[0]) + first, np.diff(shared.indptr))

@@ -1,0 +1,84 @@
+"""Arrays in a safetensors file that is mapped into memory.
+
+What is mapped is read from disk when it is first used, shared by all processes that
+map it, and given back by the system when memory is short.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from labelkin.checksums import BlockChecksums, ChecksumError, MappedFile
+
+Array = npt.NDArray[Any]
+
+_KINDS = {
+    "BOOL": np.bool_,
+    "U8": np.uint8,
+    "U16": np.uint16,
+    "U32": np.uint32,
+    "I32": np.int32,
+    "I64": np.int64,
+    "F16": np.float16,
+    "F32": np.float32,
+    "F64": np.float64,
+}
+_ABOUT = "__metadata__"
+
+
+def tensor_bytes(arrays: Mapping[str, Array]) -> bytes:
+    """The content of a safetensors file."""
+    from safetensors.numpy import save
+
+    return save({name: np.asarray(one, order="C") for name, one in arrays.items()})
+
+
+class TensorFile(Mapping[str, Array]):
+    """The arrays of a file by name, mapped and not verified; threads may share it.
+
+    Raises ValueError, or OSError, for a file that is not one of safetensors or has another
+    size than its checksums say.
+    """
+
+    def __init__(self, path: Path, checksums: BlockChecksums | None) -> None:
+        size = path.stat().st_size
+        if size < 8 or (checksums is not None and checksums.size != size):
+            raise ChecksumError(path)
+        self.mapped = MappedFile(path, checksums, size)
+        length = int.from_bytes(self.mapped.bytes[:8].tobytes(), "little")
+        self._start = 8 + length
+        if self._start > size:
+            raise ChecksumError(path)
+        self.mapped.verify(0, self._start)
+        header = json.loads(self.mapped.bytes[8 : self._start].tobytes())
+        header.pop(_ABOUT, None)
+        self._header: dict[str, Any] = header
+
+    def __getitem__(self, name: str) -> Array:
+        about = self._header[name]
+        start, end = self.span(name)
+        content = self.mapped.bytes[start:end].view(np.ndarray)
+        array: Array = np.frombuffer(content, dtype=_KINDS[about["dtype"]])
+        return array.reshape(about["shape"])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._header)
+
+    def __len__(self) -> int:
+        return len(self._header)
+
+    def span(self, name: str) -> tuple[int, int]:
+        """Where the bytes of an array start and end in the file."""
+        start, end = self._header[name]["data_offsets"]
+        return self._start + start, self._start + end
+
+    def verified(self, name: str) -> Array:
+        """An array all of whose bytes have been verified; ChecksumError if they are damaged."""
+        self.mapped.verify(*self.span(name))
+        return self[name]
