@@ -257,27 +257,32 @@ def line(document: Document, vocabulary: Vocabulary) -> str:
     """A record of Annif's TSV: text, tab, URIs of the headings that are in the vocabulary."""
     columns = (vocabulary.resolve(label).column for label in document.labels)
     uris = dict.fromkeys(
-        f"<{URI}{vocabulary[column].id}>" for column in columns if column is not None
+        f"<{uri(vocabulary[column].id)}>" for column in columns if column is not None
     )
     return f"{' '.join(document.text.split())}\t{' '.join(uris)}\n"
 
 
+def uri(identifier: str) -> str:
+    """The URI of a concept: its id if that is one."""
+    return identifier if "://" in identifier else URI + identifier
+
+
 def turtle(vocabulary: Vocabulary) -> Iterator[str]:
     """The vocabulary as SKOS."""
-    yield f"@prefix skos: <http://www.w3.org/2004/02/skos/core#> .\n@prefix mesh: <{URI}> .\n"
+    yield "@prefix skos: <http://www.w3.org/2004/02/skos/core#> .\n"
     for concept in vocabulary:
         yield "".join(_statements(concept, vocabulary))
 
 
 def _statements(concept: Concept, vocabulary: Vocabulary) -> Iterator[str]:
-    yield f"\nmesh:{concept.id} a skos:Concept"
+    yield f"\n<{uri(concept.id)}> a skos:Concept"
     for language, name in concept.names.items():
         yield f" ;\n  skos:prefLabel {json.dumps(name)}@{language}"
     for language, names in concept.synonyms.items():
         for name in names:
             yield f" ;\n  skos:altLabel {json.dumps(name)}@{language}"
     for parent in vocabulary.broader(concept.id):
-        yield f" ;\n  skos:broader mesh:{parent}"
+        yield f" ;\n  skos:broader <{uri(parent)}>"
     yield " .\n"
 
 
