@@ -7,10 +7,10 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format peers load bench experiment soak clean
+.PHONY: help demo test check format peers load bench bench-peers experiment soak clean
 
 help:  ## List the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
 
 # A stamp per set of extras: installed once, and again when the requirements change.
 $(VENV)/.python:
@@ -66,9 +66,14 @@ bench: $(VENV)/.bench  ## Measure speed and size; results go to results/
 	$(BIN)/python benchmarks/multilingual.py
 	$(BIN)/python benchmarks/lexical.py
 	$(BIN)/python benchmarks/runtime.py --work benchmarks/work/runtime
+	$(BIN)/python -m benchmarks.peers --data mesh47k
+	$(BIN)/python benchmarks/million.py --work benchmarks/work/million
 	$(BIN)/python benchmarks/speed.py --work benchmarks/work/rerank
 	$(BIN)/python benchmarks/serve.py
 	$(BIN)/python benchmarks/page.py
+
+bench-peers: $(VENV)/.bench  ## Measure labelkin beside its peers, all of them or PEER=…; results/peers.md
+	$(BIN)/python -m benchmarks.peers $(PEER)
 
 experiment: $(VENV)/.test  ## The paper's tables from a small part of ../shared/data, in minutes
 	$(BIN)/labelkin experiment run paper --quick

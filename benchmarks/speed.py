@@ -1,18 +1,20 @@
 """What batches, single texts and searches cost, before and after compiled code.
 
 python benchmarks/speed.py --work FOLDER             # all parts, one after another
-python benchmarks/speed.py --work FOLDER PARTS...    # neighbours batch cold report
+python benchmarks/speed.py --work FOLDER PARTS...    # neighbours batch cold memory requests report
 
-Writes results/speed.md; needs ../shared/data. `batch` and `cold` use FOLDER/mesh47k, the collection
-that `labelkin train` was run on, and train it if it is not there. Results of a part stay in the
-folder; the report is made from those that are there. Times are seconds of CPU: ratios of one run
-can be compared, figures of different runs hardly.
+Writes results/speed.md; needs ../shared/data and Linux. All parts but `neighbours` use
+FOLDER/mesh47k, the collection that `labelkin train` was run on, and train it if it is not there.
+Results of a part stay in the folder; the report is made from those that are there, and from what
+benchmarks/million.py and benchmarks/peers have left in their folders (--million, --peers). Times
+are seconds of CPU: ratios of one run can be compared, figures of different runs hardly.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import os
 import platform
 import resource
@@ -26,20 +28,26 @@ from typing import Any
 
 import numpy as np
 
+import million
 from labelkin import Indexer, __version__, compiled, read_corpus, read_vocabulary
 from labelkin.neighbours import bulk
 from labelkin.neighbours.term_search import TermSearch
 from labelkin.scoring.settings import RERANK_DEPTH, Settings
 from measure import measure
 from neighbours import SHARED, zipf_documents
+from peers.tables import ratio_table
+from peers.throughput import TEXT, of_rounds
 
 ROOT = Path(__file__).parents[1]
-PARTS = ("neighbours", "batch", "cold", "report")
+WORK = ROOT / "benchmarks" / "work"
+PARTS = ("neighbours", "batch", "cold", "memory", "requests", "report")
 SIZES = (200_000, 1_000_000)
 K = 100
 BATCH = 1000
 TITLE = "Rheumatoid arthritis in pregnant women: a randomised trial of low-dose prednisolone"
 METHODS = ("knn", "lexical", "label-ae", "rerank")
+WORKERS = 4
+REQUESTS = 100
 
 
 def saved(work: Path, part: str, content: Any) -> None:
@@ -213,30 +221,110 @@ def cpu_of(command: list[str]) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
+# Memory: a process with all methods, alone and beside others of its kind.
+
+
+def memory(work: Path) -> None:
+    folder = trained(work)
+    saved(work, "memory", {str(count): together(folder, count) for count in (1, WORKERS)})
+
+
+def together(folder: Path, count: int) -> list[dict[str, float]]:
+    """Megabytes of processes that have answered requests by all methods and are still there."""
+    context = multiprocessing.get_context("spawn")
+    ready, done = context.Barrier(count + 1), context.Event()
+    workers = [context.Process(target=answer_all, args=(folder, ready, done)) for _ in range(count)]
+    for worker in workers:
+        worker.start()
+    ready.wait(600)
+    found = [megabytes(worker.pid) for worker in workers]
+    done.set()
+    for worker in workers:
+        worker.join()
+    return found
+
+
+def answer_all(folder: Path, ready: Any, done: Any) -> None:
+    """Suggest by every method, one text at a time as a service does, then wait."""
+    documents = list(read_corpus(SHARED / "mesh47k" / "l1000.json.gz").documents())[:REQUESTS]
+    with Indexer.open(folder, read_only=True) as indexer:
+        for method in METHODS:
+            settings = Settings.from_config(indexer.config, method)
+            for document in documents:
+                indexer.suggest([document], settings=settings)
+        ready.wait(600)
+        done.wait(600)
+
+
+def megabytes(pid: int | None) -> dict[str, float]:
+    """Resident, proportional and private memory of a process, and its part in no file."""
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    values = {line.split(":")[0]: line.split()[1] for line in lines if line.endswith("kB")}
+    sums = {
+        "resident": ("Rss",),
+        "proportional": ("Pss",),
+        "private": ("Private_Clean", "Private_Dirty"),
+        "anonymous": ("Anonymous",),
+    }
+    return {name: sum(int(values[key]) for key in keys) / 1024 for name, keys in sums.items()}
+
+
+# Single requests in an open collection.
+
+
+def requests(work: Path) -> None:
+    folder = trained(work)
+    found = {
+        method: {
+            shown: measure(request_seconds, folder, method, explained).result
+            for shown, explained in (("plain", False), ("explained", True))
+        }
+        for method in METHODS
+    }
+    saved(work, "requests", found)
+
+
+def request_seconds(folder: Path, method: str, explained: bool) -> float:
+    """The median of CPU-seconds for one text with the evidence; `explained` adds the signals."""
+    documents = list(read_corpus(SHARED / "mesh47k" / "l1000.json.gz").documents())
+    times = []
+    with Indexer.open(folder, read_only=True) as indexer:
+        settings = Settings.from_config(indexer.config, method)
+        for document in documents[: 20 + REQUESTS]:
+            started = time.process_time()
+            indexer.suggest([document], settings=settings, explain=explained)
+            times.append(time.process_time() - started)
+    return statistics.median(times[20:])
+
+
 # The report.
 
 
-def report(work: Path) -> None:
-    content = "\n".join(_report(work))
+def report(work: Path, million_work: Path, peers_work: Path) -> None:
+    content = "\n".join(_report(work, million_work, peers_work)) + "\n"
     (ROOT / "results" / "speed.md").write_text(content)
     print(content)
 
 
-def _report(work: Path) -> Iterator[str]:
+def _report(work: Path, million_work: Path, peers_work: Path) -> Iterator[str]:
     yield "# Speed"
     yield ""
     yield (
         f"Made by `python benchmarks/speed.py` with labelkin {__version__} on Python "
         f"{platform.python_version()}, {os.cpu_count()} cores, no GPU. Figures are per second of "
-        "CPU; those of one table come from one run. What is not here yet: methods against Omikuji, "
-        "PECOS and Annif, memory, a million real records."
+        "CPU; those of one table come from one run."
     )
-    if (work / "neighbours.json").exists():
-        yield from _neighbours(json.loads((work / "neighbours.json").read_text()))
-    if (work / "batch.json").exists():
-        yield from _batch(json.loads((work / "batch.json").read_text()))
-    if (work / "cold.json").exists():
-        yield from _cold(json.loads((work / "cold.json").read_text()))
+    for part, section in (
+        ("neighbours", _neighbours),
+        ("batch", _batch),
+        ("requests", _requests),
+        ("cold", _cold),
+        ("memory", _memory),
+    ):
+        if (work / f"{part}.json").exists():
+            yield from section(json.loads((work / f"{part}.json").read_text()))
+    yield from _peers(peers_work)
+    yield from million.section(million_work, ROOT / "results" / "figures")
 
 
 def _neighbours(found: list[dict[str, Any]]) -> Iterator[str]:
@@ -311,14 +399,87 @@ def _cold(found: dict[str, float]) -> Iterator[str]:
         yield f"| `{name}` | {seconds:.2f} |"
 
 
+def _requests(found: dict[str, dict[str, float]]) -> Iterator[str]:
+    yield ""
+    yield "## One text in an open collection"
+    yield ""
+    yield (
+        f"CPU-milliseconds of `Indexer.suggest` for one record of l1000, the median of {REQUESTS}: "
+        "with neighbours, words and names as evidence, and *explained*, with the share of each "
+        "signal of the reranker too."
+    )
+    yield ""
+    yield "| | with evidence | explained |"
+    yield "|---|---|---|"
+    for name, one in found.items():
+        yield f"| `{name}` | {1000 * one['plain']:.1f} | {1000 * one['explained']:.1f} |"
+
+
+def _memory(found: dict[str, list[dict[str, float]]]) -> Iterator[str]:
+    yield ""
+    yield "## Memory"
+    yield ""
+    yield (
+        f"Megabytes of a process that has answered {REQUESTS} requests by each of "
+        f"{', '.join(f'`{method}`' for method in METHODS)} on mesh47k, alone and as one of "
+        f"{WORKERS} (means). Proportional: pages that processes share are divided by their number. "
+        "Anonymous: what is in no file."
+    )
+    yield ""
+    yield "| processes | resident | proportional | private | anonymous |"
+    yield "|---|---|---|---|---|"
+    for count, workers in found.items():
+        means = [statistics.mean(one[key] for one in workers) for key in workers[0]]
+        yield f"| {count} | {' | '.join(f'{one:.0f}' for one in means)} |"
+
+
+def _peers(folder: Path) -> Iterator[str]:
+    """Throughput of all methods and peers, from the run of benchmarks/peers."""
+    path = folder / "mesh47k" / "throughput.json"
+    if not path.exists():
+        return
+    stored = json.loads(path.read_text())
+    speeds = {
+        name: ways[TEXT]
+        for name, ways in of_rounds(stored["rounds"], stored["sizes"]).items()
+        if TEXT in ways
+    }
+    rates = {name: one.records_per_cpu_second for name, one in speeds.items()}
+    ours = [name for name in rates if name.startswith("labelkin-")]
+    others = [name for name in rates if name not in ours]
+    yield ""
+    yield "## Methods and peers"
+    yield ""
+    yield (
+        "Records of l1000 through each command line, from the text to the labels, one thread, in "
+        f"one run of {len(stored['rounds'])} rounds (`make bench-peers`; results/peers.md says how "
+        "the peers are set up). Start: CPU-seconds of a process that labels few records; "
+        "loading is in it, and not in the rate."
+    )
+    yield ""
+    yield "| | records per CPU-second | start | peak memory, MB |"
+    yield "|---|---|---|---|"
+    for name in (*ours, *others):
+        one = speeds[name]
+        rate = "–" if one.records_per_cpu_second is None else f"{one.records_per_cpu_second:,.0f}"
+        yield f"| {name} | {rate} | {one.start:.1f} | {one.peak_megabytes:,.0f} |"
+    yield ""
+    yield "How many times as fast each method is as each peer:"
+    yield ""
+    yield from ratio_table(rates, ours, others)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", choices=PARTS, default=list(PARTS))
     parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--million", type=Path, default=WORK / "million")
+    parser.add_argument("--peers", type=Path, default=WORK / "peers")
     given = parser.parse_args()
     given.work.mkdir(parents=True, exist_ok=True)
     for part in given.parts:
-        globals()[part](given.work)
+        others = (given.million, given.peers) if part == "report" else ()
+        globals()[part](given.work, *others)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,8 @@ from .meter import NOTHING, Cost
 from .peer import Peer, System
 from .registry import OURS, PEERS
 from .results import Results
-from .throughput import READY, TEXT, Throughput, of_rounds, ratios
+from .tables import ratio_table, table
+from .throughput import READY, TEXT, Throughput, of_rounds
 
 _FIRST = ("MiF", "P@5")
 _MORE = ("MiP", "MiR", "MaF", "EBF", "P@1", "R@10", "nDCG@10", "PSP@5", "hF")
@@ -232,20 +233,6 @@ def _costs(benchmark: Benchmark, data: DataFolder, measured: Sequence[Row]) -> I
         yield from ratio_table(rates, ours, others)
 
 
-def ratio_table(
-    rates: dict[str, float | None], ours: Sequence[str], others: Sequence[str]
-) -> Iterator[str]:
-    """Ratios of throughput: a row per method, a column per peer."""
-    found = ratios(rates, ours, others)
-    yield from table(
-        ["", *others],
-        [
-            [row, *("" if one is None else f"{one:.2f}" for one in found[row].values())]
-            for row in ours
-        ],
-    )
-
-
 def _cost_row(row: Row, speeds: dict[str, Throughput]) -> list[str]:
     training = row.training()
     text, ready = speeds.get(TEXT), speeds.get(READY)
@@ -318,11 +305,3 @@ def _value(row: Row, part: str, measure: str) -> float | None:
 
 def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.3f}"
-
-
-def table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> Iterator[str]:
-    """A Markdown table."""
-    yield f"| {' | '.join(header)} |"
-    yield "|" + "---|" * len(header)
-    for line in lines:
-        yield f"| {' | '.join(line)} |"
