@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from .annif import Annif
+from .classic import Classic
 from .mti import Mti
 from .napkinxc import NapkinXC
 from .omikuji import Omikuji
@@ -14,5 +15,5 @@ from .peer import Peer
 
 OURS = "ours"
 PEERS: Mapping[str, Peer] = {
-    peer.name: peer for peer in (Ours(), Omikuji(), Pecos(), NapkinXC(), Annif(), Mti())
+    peer.name: peer for peer in (Ours(), Omikuji(), Pecos(), NapkinXC(), Annif(), Classic(), Mti())
 }
