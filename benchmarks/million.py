@@ -436,7 +436,8 @@ REPORTED = (
     "annotate updated", "remove", "catch up removed", "info again",
 )  # fmt: skip
 # Their costs are those of so many records, whatever the size of the collection is.
-BATCHES = {"update", "remove", *(f"annotate {method}" for method in (*METHODS, "updated"))}
+CHANGES = {"update", "remove"}
+BATCHES = {*CHANGES, *(f"annotate {method}" for method in (*METHODS, "updated"))}
 
 
 def points(results: Results, step: str) -> list[Point]:
@@ -447,9 +448,9 @@ def points(results: Results, step: str) -> list[Point]:
             continue
         per_record = None
         if step in BATCHES and one["records"]:
-            # Starting up is what a single text costs.
-            start = results.of(size).get(step.replace("annotate", "suggest"), {})
-            start = start or results.of(size).get("suggest knn", {})
+            # Starting up is what a single text costs, or what a command does that reads no text.
+            begun = step.replace("annotate", "suggest") if step not in CHANGES else "info"
+            start = results.of(size).get(begun) or results.of(size).get("suggest knn", {})
             spent = max(one["cpu_seconds"] - start.get("cpu_seconds", 0.0), 0.01)
             per_record = spent / one["records"]
         used = sum(one["folders"].values())

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from labelkin.checksums import BlockChecksums, ChecksumError
+from labelkin.exceptions import ConfigError
 from labelkin.tensors import TensorFile, tensor_bytes
 
 ARRAYS = {
@@ -45,6 +46,19 @@ def test_it_reads_what_safetensors_writes_and_the_other_way_round(path):
         np.testing.assert_array_equal(array, ARRAYS[name])
     save_file({"a": ARRAYS["large"]}, path, metadata={"made": "by hand"})
     assert [*TensorFile(path, None)] == ["a"]
+
+
+@pytest.mark.parametrize("kind", ["int8", "int16", "uint64", ">i4"])
+def test_all_kinds_of_whole_numbers(tmp_path, kind):
+    path = tmp_path / "numbers.safetensors"
+    path.write_bytes(tensor_bytes({"a": np.arange(5).astype(kind)}))
+    assert TensorFile(path, None)["a"].tolist() == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("array", [np.array(["text"]), np.array([1j]), np.array([b"text"])])
+def test_what_cannot_be_saved_is_named(array):
+    with pytest.raises(ConfigError, match=r"signal mine: array 'a' of type .* cannot be saved"):
+        tensor_bytes({"a": array}, "signal mine")
 
 
 def test_an_unknown_name(path):

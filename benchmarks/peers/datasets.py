@@ -222,6 +222,7 @@ def _files(data_set: DataSet) -> Iterator[Path]:
         yield SHARED / "tibkat" / f"{data_set.language}.tsv.gz"
     else:
         yield from sorted((SHARED / data_set.name).glob("*.json.gz"))
+        yield from sorted((SHARED / data_set.name).glob("*-cited.tsv"))
 
 
 def read_tsv(path: Path) -> Iterator[list[str]]:

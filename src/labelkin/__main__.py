@@ -5,8 +5,9 @@ from __future__ import annotations
 import gc
 import sys
 
-# Objects from which on garbage is collected: a tenth of a short command is collecting while
-# modules are imported, which leave none.
+# Objects from which on garbage is collected: with Python's default of 700, a tenth of a short
+# command is collecting while modules are imported, which leave none. It stays so for long ones,
+# whose garbage, mostly arrays, is freed by reference counts.
 _GARBAGE = 100_000
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelkin.checksums import BlockChecksums, ChecksumError, MappedFile
+from labelkin.exceptions import ConfigError
 
 Array = npt.NDArray[Any]
 
@@ -23,6 +24,9 @@ _KINDS = {
     "U8": np.uint8,
     "U16": np.uint16,
     "U32": np.uint32,
+    "U64": np.uint64,
+    "I8": np.int8,
+    "I16": np.int16,
     "I32": np.int32,
     "I64": np.int64,
     "F16": np.float16,
@@ -32,10 +36,21 @@ _KINDS = {
 _ABOUT = "__metadata__"
 
 
-def tensor_bytes(arrays: Mapping[str, Array]) -> bytes:
-    """The content of a safetensors file."""
+def tensor_bytes(arrays: Mapping[str, Array], owner: str = "") -> bytes:
+    """The content of a safetensors file.
+
+    Raises ConfigError, which names the `owner` of the arrays, for one of another type than
+    whole numbers, real numbers or truth values.
+    """
     from safetensors.numpy import save
 
+    for name, one in arrays.items():
+        if np.asarray(one).dtype.newbyteorder("=") not in map(np.dtype, _KINDS.values()):
+            known = ", ".join(np.dtype(kind).name for kind in _KINDS.values())
+            raise ConfigError(
+                f"{f'{owner}: ' if owner else ''}array {name!r} of type {np.asarray(one).dtype} "
+                f"cannot be saved; use one of {known}"
+            )
     return save({name: np.asarray(one, order="C") for name, one in arrays.items()})
 
 

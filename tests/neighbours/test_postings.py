@@ -21,6 +21,7 @@ from labelkin.neighbours import (
     postings_merge,
     postings_searcher,
 )
+from labelkin.neighbours.array_file import Checksums
 from labelkin.neighbours.engine import TIE, EngineSearcher, IndexedDocument, best_hits
 from labelkin.neighbours.postings import Segment
 from labelkin.neighbours.postings_builder import SegmentBuilder
@@ -185,6 +186,32 @@ def test_a_build_takes_no_more_memory_for_more_documents(
 
     peak(100)
     assert peak(8000) < 1.25 * peak(2000)
+
+
+def open_files() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="needs Linux")
+def test_a_build_needs_few_file_descriptors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some systems allow 256 by default; a build may have as many runs as commits allow."""
+    runs = postings_engine._COMMIT // postings_engine._RUN
+    monkeypatch.setattr(postings_engine, "_RUN", 40)
+    monkeypatch.setattr(postings_engine, "_COMMIT", 40 * runs)
+    most, write = 0, SegmentBuilder.write
+
+    def counted(self: SegmentBuilder, folder: Path) -> Checksums:
+        nonlocal most
+        most = max(most, open_files())
+        return write(self, folder)
+
+    monkeypatch.setattr(SegmentBuilder, "write", counted)
+    before = open_files()
+    pages = [[document(row, "a b c d e f g h i")] for row in range(60 * runs)]
+    opened(tmp_path / "i").apply((), pages, StoreState(1, "t", len(pages)))
+    assert most - before < 150
 
 
 def test_hashes_that_collide_are_merged_beyond_a_range(

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from labelkin import compiled
+from labelkin import Document, compiled
 from labelkin.demo import demo_documents
 from labelkin.indexer import Indexer
 from labelkin.neighbours import sample_search
@@ -93,19 +95,54 @@ def test_most_of_the_collection_is_searched_without_another_index(
         nearest_places(indexer.search(), rows[::4], K)
 
 
-def test_the_index_is_deleted(
-    indexer: Indexer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    search = indexer.search()
+def test_the_index_is_deleted(indexer: Indexer, monkeypatch: pytest.MonkeyPatch) -> None:
+    search, indexes = indexer.search(), indexer.collection.path / "indexes"
     assert isinstance(search, TermSearch)
+    # What a training that was killed has left.
+    (indexes / "sample-1" / "terms").mkdir(parents=True)
     with SampleSearch(search, alive(indexer)[:30]):
-        assert len(list(tmp_path.iterdir())) == 1
-    assert not list(tmp_path.iterdir())
+        assert [one.name for one in indexes.glob("sample-*")] != ["sample-1"]
+        assert len(list(indexes.glob("sample-*"))) == 1
+    assert not list(indexes.glob("sample-*"))
     monkeypatch.setattr(sample_search, "indexed_documents", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         SampleSearch(search, alive(indexer)[:30])
-    assert not list(tmp_path.iterdir())
+    assert not list(indexes.glob("sample-*"))
+
+
+def test_documents_that_cannot_be_found_do_not_make_a_sample(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows of replaced documents, and documents without labels, are not in the index."""
+    monkeypatch.setattr(sample_search, "SampleSearch", lambda *_: 1 / 0)
+    with Indexer.create(tmp_path / "c", language="en") as indexer:
+        documents = list(demo_documents(60))
+        indexer.add(documents)
+        indexer.add([replace(one, title=f"{one.title} again") for one in documents])
+        indexer.add([Document(f"bare-{n}", f"Text {n}") for n in range(80)])
+        rows = np.flatnonzero(indexer.snapshot().label_sets().sizes() > 0)
+        nearest_places(indexer.search(), np.setdiff1d(rows, gone(indexer)), K)
+
+
+def test_without_space_for_the_index_everything_is_searched(
+    indexer: Indexer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    rows = alive(indexer)[::5]
+    monkeypatch.setattr(sample_search, "SampleSearch", full)
+    places = nearest_places(indexer.search(), rows, K)
+    assert places.shape == (len(rows), K)
+    assert "No space left on device" in caplog.text
+
+
+def test_it_has_no_engine_for_batches_besides(indexer: Indexer) -> None:
+    search = indexer.search()
+    assert isinstance(search, TermSearch)
+    with SampleSearch(search, alive(indexer)[:30]) as sampled:
+        assert not sampled.expect(1_000_000)
+        sampled.decide(True)
 
 
 def test_bulk_false_does_without_numba(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,9 +8,9 @@ that are not in it.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from labelkin.rerank.pairs import Pairs
 from labelkin.rerank.signal import Signal
 from labelkin.rerank.signals import SIGNALS
 from labelkin.scoring.settings import RERANK_DEPTH
+from labelkin.tensors import TensorFile, tensor_bytes
 
 # Products of matrices round differently for batches of other sizes.
 ROUNDING = 1e-4
@@ -134,7 +135,14 @@ class SignalConformance:
             assert not np.any(np.isinf(values)), name
 
     def test_what_it_has_fitted_is_saved_as_arrays(
-        self, indexer: Indexer, knowledge: Knowledge, documents, signal: Signal, evidence, pairs
+        self,
+        tmp_path: Path,
+        indexer: Indexer,
+        knowledge: Knowledge,
+        documents,
+        signal: Signal,
+        evidence,
+        pairs,
     ) -> None:
         fitted = knowledge.fitted.get(signal.name)
         if fitted is None:
@@ -142,11 +150,9 @@ class SignalConformance:
             return
         saved = signal.to_arrays(fitted)
         assert saved
-        file = io.BytesIO()
-        np.savez(file, allow_pickle=False, **saved)
-        file.seek(0)
-        with np.load(file, allow_pickle=False) as arrays:
-            loaded = signal.from_arrays(dict(arrays))
+        path = tmp_path / "fitted.safetensors"
+        path.write_bytes(tensor_bytes(saved))
+        loaded = signal.from_arrays(TensorFile(path, None))
         again = signal.to_arrays(loaded)
         assert {*again} == {*saved}
         for name, array in saved.items():

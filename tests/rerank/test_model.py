@@ -37,6 +37,7 @@ from labelkin.rerank.ranker import Ranker, fit_ranker
 from labelkin.rerank.signals import feature_names
 from labelkin.rerank.signals.linear import LinearScorer, LinearScorers
 from labelkin.rerank.statistics import LabelStatistics, log_ratios
+from labelkin.store.models import Models
 
 WIDTH, TERMS = 4, 3
 WORDS = ["ba", "ba fä", "fä"]
@@ -241,6 +242,26 @@ def test_a_loaded_model_outlives_its_files(folder):
     save_reranker(folder, INFO, parts(1), "Another card.\n")
     assert model.ranker.text == text
     assert model.ranker.contributions(features(1)[:2]).shape[0] == 2
+
+
+@pytest.mark.parametrize("part", ["ranker", "statistics"])
+def test_a_training_while_the_model_is_loaded(tmp_path, monkeypatch, part):
+    """The files that were verified are deleted: the new model is loaded."""
+    folder = tmp_path / "rerank"
+    save_reranker(folder, INFO, parts(), "x")
+    verify, trained = module._File.verify, []
+
+    def verify_then_train(self, *arguments, **options):
+        path = verify(self, *arguments, **options)
+        if self.part == part and not trained:
+            trained.append(part)
+            save_reranker(folder, INFO, parts(1), "x")
+        return path
+
+    monkeypatch.setattr(module._File, "verify", verify_then_train)
+    model = Models(tmp_path).get(RerankModel)
+    assert trained
+    assert model.checksum == RerankModel.checksum_of(folder)
 
 
 def test_without_a_fitted_signal_and_without_terms(tmp_path):

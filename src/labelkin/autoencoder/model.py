@@ -317,6 +317,9 @@ class LabelModel:
     def _sums(self, name: str, matrix: csr_matrix[Any]) -> Floats:
         """Weighted sums of the rows of a table, a line per line of a sparse matrix."""
         self._check_sound()
+        if matrix.shape[1] > len(self._tables[name]):
+            # Compiled code does not check it.
+            raise ValueError(f"{matrix.shape[1]} columns, but {len(self._tables[name])} {name}")
         if self._tables[name].dtype == np.float16 and compiled.pays(
             matrix.shape[0], _WORTH_COMPILING, "labelkin.autoencoder.table_kernel"
         ):

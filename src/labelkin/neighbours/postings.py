@@ -115,7 +115,7 @@ class Segment:
         return np.asarray(impacts, dtype=np.float32)
 
     def release(self) -> None:
-        """Give back the memory of what has been read, for who reads all of it once."""
+        """Release the pages that have been read; for sequential readers."""
         for one in self._mappings:
             one.madvise(mmap.MADV_DONTNEED)
 

@@ -6,7 +6,7 @@
 
 Segments never change. A new list of them takes effect by the atomic rename of
 labelkin.json; files that it does not list are deleted. Documents are collected in runs of
-a quarter of a million terms, each a small segment. Adjacent small segments are merged, so that
+a million terms, each a small segment. Adjacent small segments are merged, so that
 there are never more than about log₂ of the documents.
 """
 
@@ -40,7 +40,7 @@ RECORD_NAME = "labelkin.json"
 FORMAT_VERSION = 1
 ENGINE_NAME = "postings"
 # Terms and documents that are collected in memory, and those that are recorded at a time.
-_RUN = 1 << 18
+_RUN = 1 << 20
 _COMMIT = 1 << 23
 # A segment is rewritten when this share of its documents has been removed.
 _MOSTLY_REMOVED = 0.25
@@ -192,9 +192,9 @@ class PostingsEngine(TermEngine):
                     builder, collected = SegmentBuilder(self._fields), 0
             self._commit(folders, builder, target)
         except OSError:
-            # Leave no part of a segment on a disk that is full.
-            with suppress(OSError):
-                self._sweep(self._record or record)
+            # Leave no part of a segment on a disk that is full; the record may have been replaced.
+            with suppress(OSError, ValueError):
+                self._sweep(record if self._read_only else Record.read(self._home, self._kinds))
             raise
 
     def verify(self) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -76,11 +76,12 @@ def _merge_terms(entries: _Entries, sources: Sequence[_Source], output: _Output)
 
 
 class _Output(ExitStack):
-    """The files of the merged segment, but the table."""
+    """The files of the merged segment, except the table; opened by `with`."""
 
     def __init__(self, folder: Path, impacts: np.dtype[Any]) -> None:
         super().__init__()
-        kinds: dict[str, Any] = {
+        self._folder = folder
+        self._kinds: dict[str, Any] = {
             "rows": np.int64,
             "hashes": np.uint32,
             "ends": np.int64,
@@ -89,13 +90,24 @@ class _Output(ExitStack):
             "documents": np.uint32,
             "impacts": impacts,
         }
-        self._files = {
-            name: self.enter_context(ArrayFile(folder / f"{name}.npy", np.dtype(kind)))
-            for name, kind in kinds.items()
-        }
-        self.rows = self._files["rows"]
+        self._files: dict[str, ArrayFile] = {}
         self._bytes = self._postings = 0
+
+    def __enter__(self) -> Self:
+        try:
+            for name, kind in self._kinds.items():
+                file = ArrayFile(self._folder / f"{name}.npy", np.dtype(kind))
+                self._files[name] = self.enter_context(file)
+        except OSError:
+            self.close()
+            raise
         self._files["starts"].write(np.zeros(1, dtype=np.int64))
+        return self
+
+    @property
+    def rows(self) -> ArrayFile:
+        """The file of the documents' rows."""
+        return self._files["rows"]
 
     @property
     def checksums(self) -> Checksums:
@@ -249,9 +261,9 @@ class _Entries:
             size += len(names)
             segment.release()
         entries = cls(*map(np.concatenate, zip(*read, strict=True)))
-        return entries.taken(np.argsort(entries.hashes, kind="stable")).told_apart()
+        return entries.reordered(np.argsort(entries.hashes, kind="stable")).with_collisions_sorted()
 
-    def taken(self, order: Integers) -> _Entries:
+    def reordered(self, order: Integers) -> _Entries:
         """The entries in another order."""
         return _Entries(
             self.hashes[order],
@@ -263,14 +275,14 @@ class _Entries:
             self.names,
         )
 
-    def told_apart(self) -> _Entries:
+    def with_collisions_sorted(self) -> _Entries:
         """Different terms with the same hash in the order of their names."""
         is_same = self.hashes[1:] == self.hashes[:-1]
         order = np.arange(len(self.hashes))
         for value in np.unique(self.hashes[1:][is_same & self.is_new()[1:]]):
             part = slice(*np.searchsorted(self.hashes, (value, int(value) + 1)))
             order[part] = sorted(order[part].tolist(), key=self._name)
-        return self.taken(order)
+        return self.reordered(order)
 
     def _name(self, entry: int) -> bytes:
         first = self.name_begins[entry]

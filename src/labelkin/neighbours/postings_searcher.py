@@ -178,7 +178,7 @@ class PostingsSearcher(EngineSearcher):
         return np.array(slots, dtype=np.int64)
 
     def _forget(self) -> None:
-        """Begin anew with the known terms if there are many."""
+        """Drop the known terms if there are too many."""
         if len(self._known) > _KNOWN_TERMS:
             self._known = _KnownTerms(self._fields, len(self._segments))
 

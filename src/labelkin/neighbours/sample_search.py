@@ -3,13 +3,15 @@
 A training that looks at 200,000 of 37 million documents needs the nearest of those
 200,000. Searched among all, half a per cent of what is found would be in the sample,
 and each search would take as long as the collection is large. So the sample gets an
-index of its own, in a temporary folder.
+index of its own, in a folder that is deleted afterwards.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from shutil import rmtree
 from tempfile import TemporaryDirectory
 
 import numpy as np
@@ -26,10 +28,14 @@ from labelkin.neighbours.term_index import indexed_documents
 from labelkin.neighbours.term_search import TermSearch
 from labelkin.represent.texts import Texts
 from labelkin.store.derived import StoreState
+from labelkin.store.snapshot import Snapshot
+
+logger = logging.getLogger(__name__)
 
 # A larger share of the documents is searched among all of them: enough are in the sample.
 _LARGEST_SHARE = 0.5
 _BATCH = 1000
+_PREFIX = "sample-"
 _WITHOUT_NUMBA = "tantivy"
 
 Integers = npt.NDArray[np.int64]
@@ -45,15 +51,27 @@ def nearest_places(
     by terms; else, the `k` nearest of all documents are looked up, and those that are not
     in `rows` are left out.
     """
-    everything = search.snapshot.label_sets().rows
-    if isinstance(search, TermSearch) and len(rows) <= _LARGEST_SHARE * everything:
-        with SampleSearch(search, rows) as sampled:
-            return _found(sampled, rows, k, progress)
+    if isinstance(search, TermSearch) and len(rows) <= _LARGEST_SHARE * _indexed(search.snapshot):
+        try:
+            with SampleSearch(search, rows) as sampled:
+                return _places_among(sampled, rows, k, progress)
+        except OSError as error:
+            logger.warning("no index of the sample (%s); all documents are searched", error)
     search.expect(len(rows))
-    return _found(search, rows, k, progress)
+    return _places_among(search, rows, k, progress)
 
 
-def _found(search: NeighbourSearch, rows: Integers, k: int, progress: Progress | None) -> Integers:
+def _indexed(snapshot: Snapshot) -> int:
+    """How many documents a search can find: those with labels that have not been removed."""
+    is_indexed = snapshot.label_sets().sizes() > 0
+    tombstones = snapshot.tombstones()
+    is_indexed[tombstones[tombstones < len(is_indexed)]] = False
+    return int(np.count_nonzero(is_indexed))
+
+
+def _places_among(
+    search: NeighbourSearch, rows: Integers, k: int, progress: Progress | None
+) -> Integers:
     place_of = np.full(search.snapshot.label_sets().rows, -1, dtype=np.int64)
     place_of[rows] = np.arange(len(rows))
     places = np.full((len(rows), k), -1, dtype=np.int64)
@@ -73,7 +91,13 @@ class SampleSearch(TermSearch, Closing):
         NeighbourSearch.__init__(self, search.snapshot, search.context)
         self.representation = search.representation
         self._rows = rows
-        self._folder = TemporaryDirectory(prefix="labelkin-", ignore_cleanup_errors=True)
+        self._bulk = self._bulk_searcher = None
+        # Beside the other indexes: the system's folder may be in memory, and small.
+        home = self.snapshot.path / "indexes"
+        # What a training left that was killed; no other one runs, the reranker has a lock.
+        for left in home.glob(f"{_PREFIX}*"):
+            rmtree(left, ignore_errors=True)
+        self._folder = TemporaryDirectory(dir=home, prefix=_PREFIX, ignore_cleanup_errors=True)
         is_fast = self._settings.bulk and can_load()
         has_headings = self._settings.heading_weight > 0
         self._engine = ENGINES[ENGINE_NAME if is_fast else _WITHOUT_NUMBA](

@@ -12,8 +12,8 @@
 
 `model.json` is written last and names the other files by their checksums: a
 folder holds one complete model, the old one or the new one. Arrays are mapped into
-memory, so that processes share them and a new process reads only what it needs; all
-files are verified when a model is loaded. Format 2 had compressed arrays (.npz) and
+memory, so that processes share them; each file is read once, to be verified, when a
+model is loaded, and only what texts need stays in memory. Format 2 had compressed arrays (.npz) and
 no file of trees.
 """
 
@@ -54,7 +54,7 @@ from labelkin.rerank.calibration import Calibration
 from labelkin.rerank.features import Knowledge, check_groups
 from labelkin.rerank.headings import Headings
 from labelkin.rerank.matrices import from_arrays, matrix_arrays, matrix_of, to_arrays
-from labelkin.rerank.ranker import Ranker, saved_names
+from labelkin.rerank.ranker import Ranker, names_in, saved_names
 from labelkin.rerank.signals import SIGNALS, feature_names
 from labelkin.rerank.signals.autoencoder import AUTOENCODER_SIGNALS
 from labelkin.rerank.statistics import LabelStatistics, log_ratios
@@ -193,7 +193,7 @@ def _contents(parts: RerankParts) -> Iterator[tuple[str, bytes, str]]:
     yield "statistics", tensor_bytes(_statistics_arrays(parts.knowledge)), "safetensors"
     for name, fitted in parts.knowledge.fitted.items():
         if arrays := SIGNALS[name].to_arrays(fitted):
-            yield name, tensor_bytes(arrays), "safetensors"
+            yield name, tensor_bytes(arrays, f"signal {name}"), "safetensors"
 
 
 class RerankModel:
@@ -244,8 +244,7 @@ class RerankModel:
         trees = None
         if _TREES in self._files:
             trees = from_arrays(Trees, self._files[_TREES].arrays(self.folder))
-        names = saved_names(self.folder / self._files["ranker"].name)
-        return Ranker(lambda: text.tobytes().decode("utf-8"), trees, names)
+        return Ranker(lambda: text.tobytes().decode("utf-8"), trees, names_in(text))
 
     def _read_knowledge(self) -> Knowledge:
         arrays = self._files["statistics"].arrays(self.folder)
@@ -316,9 +315,12 @@ class _File:
     def mapped(self, folder: Path) -> npt.NDArray[np.uint8]:
         """The bytes of the file, mapped into memory; it may be deleted meanwhile."""
         path = self.verify(folder)
-        size = path.stat().st_size
-        # An empty file cannot be mapped.
-        return MappedFile(path, None, size).bytes if size else np.zeros(0, dtype=np.uint8)
+        try:
+            size = path.stat().st_size
+            # An empty file cannot be mapped.
+            return MappedFile(path, None, size).bytes if size else np.zeros(0, dtype=np.uint8)
+        except OSError as error:
+            raise ModelDamagedError(f"{path}: {error.strerror}", _REMEDY) from error
 
     def arrays(self, folder: Path) -> Arrays:
         """The arrays in the file."""

@@ -37,6 +37,7 @@ _WORTH_LOADING = 40_000
 # LightGBM writes the names of the features into one of the first lines.
 _NAMES = "feature_names="
 _HEAD_LINES = 20
+_HEAD_BYTES = 1 << 20
 
 
 class Ranker:
@@ -93,6 +94,12 @@ def saved_names(path: Path) -> list[str]:
     """The names of the features of saved trees, from the head of the file; empty if it has none."""
     with path.open(encoding="utf-8", errors="replace") as file:
         return _names(islice(file, _HEAD_LINES))
+
+
+def names_in(text: npt.NDArray[np.uint8]) -> list[str]:
+    """The names of the features of trees, from the head of their mapped text."""
+    head = text[:_HEAD_BYTES].tobytes().decode("utf-8", errors="replace")
+    return _names(head.split("\n", _HEAD_LINES)[:_HEAD_LINES])
 
 
 def _names(lines: Iterable[str]) -> list[str]:

@@ -58,11 +58,11 @@ class Signal(ABC):
         return None
 
     def to_arrays(self, fitted: Any) -> Arrays:  # noqa: ARG002
-        """A fitted value as plain arrays, to be saved with the model."""
+        """A fitted value as arrays of numbers or truth values, to be saved with the model."""
         return {}
 
     def from_arrays(self, arrays: Arrays) -> Any:  # noqa: ARG002
-        """The inverse of `to_arrays`."""
+        """The inverse of `to_arrays`; the arrays are mapped from a file and read-only."""
         return None
 
     def propose(self, evidence: Evidence) -> Integers | None:  # noqa: ARG002

@@ -62,9 +62,9 @@ class NameTable:
         for it, but one of those that have no other words than the text.
         """
         if "automaton" in self.__dict__ or not once or not self.names:
-            return _found(self.automaton, coded)
+            return _matches(self.automaton, coded)
         candidates = self._within(coded)
-        lines = _found(_automaton([self.names[number] for number in candidates.tolist()]), coded)
+        lines = _matches(_automaton([self.names[number] for number in candidates.tolist()]), coded)
         lines[:, 0] = candidates[lines[:, 0]]
         return lines
 
@@ -153,7 +153,7 @@ def _automaton(names: Sequence[str]) -> AhoCorasick:
     return AhoCorasick(names, implementation=Implementation.ContiguousNFA, store_patterns=False)
 
 
-def _found(automaton: AhoCorasick, coded: str) -> npt.NDArray[np.int64]:
+def _matches(automaton: AhoCorasick, coded: str) -> npt.NDArray[np.int64]:
     matches = automaton.find_matches_as_indexes(coded, overlapping=True)
     return np.array(matches, dtype=np.int64).reshape(-1, 3)
 
