@@ -46,6 +46,7 @@ K = 100
 BATCH = 1000
 TITLE = "Rheumatoid arthritis in pregnant women: a randomised trial of low-dose prednisolone"
 METHODS = ("knn", "lexical", "label-ae", "rerank")
+SAME_SCORE = 1e-6
 _UNCOMPILED = "PYTHONDONTWRITEBYTECODE"
 WORKERS = 4
 REQUESTS = 100
@@ -166,12 +167,16 @@ def batch(work: Path) -> None:
     ):
         run = measure(rerank_batch, folder, is_compiled, has_bulk)
         found[name] = run.result | {"peak": run.peak_megabytes}
-    reference = np.array(found["NumPy, SciPy and LightGBM"].pop("scores"))
-    for one in found.values():
-        if "scores" in one:
-            scores = np.array(one.pop("scores"))
-            same = scores.shape == reference.shape
-            one["difference"] = float(np.abs(scores - reference).max()) if same else None
+    rankings = {name: one.pop("scores") for name, one in found.items()}
+    reference = rankings.pop("NumPy, SciPy and LightGBM")
+    for name, scores in rankings.items():
+        common = [key for key in scores if key in reference]
+        differences = [abs(scores[key] - reference[key]) for key in common]
+        found[name] |= {
+            "difference": max(differences),
+            "common": len(common) / len(reference),
+            "above": float(np.mean(np.array(differences) > SAME_SCORE)),
+        }
     saved(work, "batch", found)
 
 
@@ -188,7 +193,7 @@ def rerank_batch(folder: Path, is_compiled: bool, has_bulk: bool) -> dict[str, A
         assert isinstance(search, TermSearch)
         if not has_bulk:
             search._bulk = None
-        best, scores = 0.0, np.zeros(0)
+        best = 0.0
         for _ in range(4):
             # The first run loads and compiles.
             started = time.process_time()
@@ -196,8 +201,9 @@ def rerank_batch(folder: Path, is_compiled: bool, has_bulk: bool) -> dict[str, A
             ranking = method.rank(queries, settings)
             method.cut(queries, ranking, settings)
             best = max(best, len(documents) / (time.process_time() - started))
-            scores = ranking.scores
-    return {"documents": best, "scores": scores.tolist()}
+    places = np.repeat(np.arange(len(documents)), np.diff(ranking.starts)).tolist()
+    pairs = zip(places, ranking.columns.tolist(), strict=True)
+    return {"documents": best, "scores": dict(zip(pairs, ranking.scores.tolist(), strict=True))}
 
 
 # A single text in a new process.
@@ -373,17 +379,20 @@ def _batch(found: dict[str, dict[str, Any]]) -> Iterator[str]:
     yield ""
     yield (
         "The records of l1000 with all signals, linear classifiers too, everything from the text "
-        "to the headings, the best of four runs in one process. Difference: the largest of any "
-        "candidate's score from that of the first line."
+        "to the headings, the best of four runs in one process. Candidates are compared with those "
+        "of the first line: the share that is the same, the largest difference of a score, and the "
+        f"share of scores that differ by more than {SAME_SCORE:g}."
     )
     yield ""
-    yield "| | documents per CPU-second | peak memory, MB | difference |"
-    yield "|---|---|---|---|"
+    yield (
+        "| | documents per CPU-second | peak memory, MB | same candidates | difference "
+        "| other scores |"
+    )
+    yield "|---|---|---|---|---|---|"
     for name, one in found.items():
-        difference = one.get("difference")
-        shown = "" if name == next(iter(found)) else "other candidates"
-        if difference is not None:
-            shown = f"{difference:.1g}"
+        shown = " |  | "
+        if "common" in one:
+            shown = f"{one['common']:.5f} | {one['difference']:.1g} | {one['above']:.5f}"
         yield f"| {name} | {one['documents']:.0f} | {one['peak']:.0f} | {shown} |"
 
 
