@@ -69,7 +69,7 @@ class Records:
     def __init__(self) -> None:
         self.report = RequestReport()
         self.ids: list[str] = []
-        self._intake = Intake("request", self.report)
+        self._intake = Intake("", self.report)
 
     def documents(self, records: Iterable[tuple[str, object]]) -> list[Document]:
         """The documents of records, which come with their places."""
