@@ -24,7 +24,7 @@ from labelkin.exceptions import (
 )
 from labelkin.layout import is_collection
 from labelkin.neighbours import Neighbours, NeighbourSearch
-from labelkin.neighbours.neighbour import Neighbour, describe
+from labelkin.neighbours.neighbour import Neighbour, StoredDocument, describe
 from labelkin.neighbours.term_index import indexed_kinds
 from labelkin.neighbours.vector_index import indexed_encoders
 from labelkin.runtime import Runtime
@@ -71,19 +71,6 @@ class Answer:
 
     generation: int
     suggestions: list[list[Suggestion]]
-
-
-@dataclass(frozen=True, slots=True)
-class StoredDocument:
-    """A document of a collection with its neighbours, and the generation they come from.
-
-    `unresolved` are those of its labels that the vocabulary lacks.
-    """
-
-    generation: int
-    document: Document
-    unresolved: tuple[str, ...]
-    neighbours: list[Neighbour]
 
 
 def _listed(documents: Iterable[Document]) -> list[Document]:
@@ -305,8 +292,10 @@ class Indexer(Closing):
                 found = search.search(search.texts([document]), k)
                 (near,) = describe(search, [document], found, terms)
             known = snapshot.vocabulary
-            unresolved = tuple(label for label in document.labels if label not in known)
-            return StoredDocument(snapshot.generation().number, document, unresolved, near)
+            headings = {
+                label: known.concept(label) if label in known else None for label in document.labels
+            }
+            return StoredDocument(snapshot.generation().number, document, headings, near)
 
         return self.runtime.retried(work)
 

@@ -197,7 +197,9 @@ def _fields_of_any_size(text: list[str]) -> Iterator[None]:
             csv.field_size_limit(limit)
 
 
-def _read_rows(source: Source, intake: Intake, rows: Iterator[Row]) -> Iterator[Document | Correction]:
+def _read_rows(
+    source: Source, intake: Intake, rows: Iterator[Row]
+) -> Iterator[Document | Correction]:
     _, first = next(rows, (0, []))
     header = [column_name(cell) for cell in first]
     if (twice := repeated_column(header)) is not None:
@@ -207,7 +209,9 @@ def _read_rows(source: Source, intake: Intake, rows: Iterator[Row]) -> Iterator[
         needed |= {*LABEL_KEYS, _URIS, _NAMES}
     if not needed & {*header}:
         what = "text or labels" if intake.corrections else "text"
-        wanted = "title, abstract, text or labels" if intake.corrections else "title, abstract or text"
+        wanted = (
+            "title, abstract, text or labels" if intake.corrections else "title, abstract or text"
+        )
         raise FormatError(
             f"{source.name}: no column with {what}; the header names {', '.join(header)[:100]}, "
             f"but one of {wanted} is needed"

@@ -362,9 +362,7 @@ def _ad_hoc_concept(label: str, name: str, language: str | None) -> Concept:
     return Concept(id=label, names={language or "en": shown} if shown else {})
 
 
-def _stored(
-    connection: sqlite3.Connection, items: Iterable[CorpusItem]
-) -> dict[str, _Stored]:
+def _stored(connection: sqlite3.Connection, items: Iterable[CorpusItem]) -> dict[str, _Stored]:
     """The documents with the ids of these items."""
     wanted = list({item.id for item in items if is_valid_id(item.id)})
     marks = ", ".join("?" * len(wanted))
