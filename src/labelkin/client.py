@@ -239,10 +239,15 @@ class Client(Closing):
         """A map of the most frequent headings; takes some seconds after a training."""
         return self._get(LatentMapMessage, collection, "latent", limit=limit, language=language)
 
-    def document(
-        self, collection: str, identifier: str, *, neighbours: int | None = None, **asked: Any
+    def document(self, collection: str, identifier: str) -> DocumentMessage:
+        """A stored document."""
+        path = _document_path(identifier)
+        return self._get(DocumentMessage, collection, path, **self._seen(collection))
+
+    def show(
+        self, collection: str, identifier: str, neighbours: int = 5, **asked: Any
     ) -> StoredDocumentMessage:
-        """A stored document; `neighbours` is the number of the nearest ones to list."""
+        """A stored document with its nearest neighbours."""
         path, given = _document_path(identifier), {"neighbours": neighbours, **asked}
         return self._get(StoredDocumentMessage, collection, path, **self._seen(collection), **given)
 

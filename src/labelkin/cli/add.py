@@ -144,8 +144,6 @@ def print_added(report: AddReport, total: int, max_characters: int) -> None:
         (report.duplicates, "duplicate" if report.duplicates == 1 else "duplicates"),
         (report.corrected, "corrected"),
         (report.removed, "removed"),
-        (report.stale, "older than the stored"),
-        (report.missing, "not in the collection"),
     ):
         if count:
             counts.append(f"{count:,} {what}")
@@ -176,14 +174,17 @@ def print_added(report: AddReport, total: int, max_characters: int) -> None:
 
 
 def _print_left_out(report: AddReport) -> None:
+    count = report.stale + report.missing
+    if not count:
+        return
+    print_message(f"{counted(count, 'record was', 'records were')} left out:")
     for one in report.left_out[:_SHOWN_RECORDS]:
-        place = f"{one.where}: " if one.where else ""
-        print_message(f"{place}{shortened(one.id)}: {one.problem}; left out")
-    more = report.stale + report.missing - _SHOWN_RECORDS
-    if more > 0:
-        print_message(f"and {more:,} more; --json lists the first thousand")
+        print_message(f"  {one.where}: {shortened(one.id)}: {one.problem}")
+    if count > _SHOWN_RECORDS:
+        more = count - _SHOWN_RECORDS
+        print_message(f"  and {more:,} more; --json lists the first thousand")
     if report.stale:
-        print_message("--take-older stores older records, too.")
+        print_message("--take-older stores older records all the same.")
 
 
 def _print_labels(what: str, labels: Counter[str]) -> None:
