@@ -21,7 +21,8 @@ JSON_VALUE = st.recursive(
     max_leaves=8,
 )
 KNOWN_KEYS = st.sampled_from(
-    "id pmid title abstract text labels subjects language fields metadata label_names revision".split()
+    "id pmid title abstract text labels subjects language fields metadata label_names x "
+    "revision".split()
 )
 
 
@@ -221,6 +222,8 @@ def test_revisions() -> None:
     document = document_from_record(record, note=notes.append)
     assert document.revision == "2024-03-05"
     assert document.metadata == {"revision": "draft", "n": 1}
-    assert notes == ["'draft' in \"revision\" is neither a date nor a version number: not a revision"]
+    assert notes == [
+        "'draft' in \"revision\" is neither a date nor a version number: not a revision"
+    ]
     assert document_from_record({"id": "1", "title": "T", "revision": 3}).revision == "3"
     assert document_from_record({"id": "1", "title": "T", "revision": ""}).revision is None

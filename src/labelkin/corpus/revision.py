@@ -2,7 +2,7 @@
 
 A revision is kept as text in one of two forms: a date or time in ISO 8601, in
 UTC (`2024-03-05`, `2024-03`, `2024-03-05T10:30:00`), or numbers between dots
-(`7`, `1.4.2`). A year alone is a number.
+(`7`, `1.4.2`). Four digits are a number, or a year if they are compared with a date.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from itertools import zip_longest
 
 _LONGEST = 60
 _NUMBERS = re.compile(r"\d+(\.\d+)*", re.ASCII)
+_YEAR = re.compile(r"\d{4}", re.ASCII)
 _MONTH = re.compile(r"\d{4}-(0[1-9]|1[0-2])", re.ASCII)
 
 
@@ -45,15 +46,14 @@ def is_older(revision: str | None, than: str | None) -> bool:
     """Whether one revision precedes another; not if one is missing or they cannot be compared.
 
     Dates are compared as far as both are known: a day is not older than a time
-    on that day. A date and a number cannot be compared.
+    on that day. A date and a number that is no year cannot be compared.
     """
     if revision is None or than is None:
         return False
-    are_numbers = [_NUMBERS.fullmatch(one) is not None for one in (revision, than)]
-    if are_numbers[0] != are_numbers[1]:
-        return False
-    if not are_numbers[0]:
+    numbers = [one for one in (revision, than) if _NUMBERS.fullmatch(one)]
+    if len(numbers) < 2:
         known = min(len(revision), len(than))
-        return revision[:known] < than[:known]
+        can_be_compared = all(_YEAR.fullmatch(one) for one in numbers)
+        return can_be_compared and revision[:known] < than[:known]
     pairs = zip_longest(revision.split("."), than.split("."), fillvalue="0")
     return next((int(one) < int(other) for one, other in pairs if int(one) != int(other)), False)
