@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -102,3 +103,15 @@ def test_what_another_process_learns_counts_within_a_second(
         assert done.returncode == 0, done.stderr
         eventually(lambda: suggested() == {label}, 5.0)
         assert time.monotonic() - acknowledged < 1.0
+
+
+def test_a_revision_alone_changes_no_answer(indexer: Indexer) -> None:
+    text = fresh_documents(1)[0]
+    methods = indexer.usable_methods()
+    settings = [Settings.from_config(indexer.config, method) for method in methods]
+    before = indexer.answers([text], settings)
+    some = next(indexer.documents())
+    assert indexer.add([replace(some, revision="2024-03-05")]).unchanged == 1
+    after = indexer.answers([text], settings)
+    assert [one.suggestions for one in after] == [one.suggestions for one in before]
+    assert after[0].generation == before[0].generation + 1
