@@ -243,3 +243,25 @@ def test_without_httpx(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "httpx", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'labelkin\[client\]'"):
         Client()
+
+
+def test_revisions_and_corrections(writer: Client) -> None:
+    stored = Document("old", TEXT, labels=("LK0005",), revision="2024-03-05")
+    assert writer.add("demo", stored).added == 1
+    assert writer.learn("demo", {"id": "old", "labels": ["LK0006"]}).corrected == 1
+    shown = writer.show("demo", "old", 2)
+    assert [one.id for one in shown.labels] == ["LK0006"]
+    assert (shown.revision, len(shown.neighbours)) == ("2024-03-05", 2)
+    older = {"id": "old", "title": "Zeppelins", "revision": "2023"}
+    for write in (
+        lambda: writer.add("demo", older),
+        lambda: writer.replace("demo", "old", older),
+        lambda: writer.learn("demo", {"id": "old", "labels": [], "revision": "2023"}),
+        lambda: writer.correct("demo", "old", [], revision="2023"),
+    ):
+        with pytest.raises(ServiceError, match="older than 2024-03-05") as raised:
+            write()
+        assert raised.value.status == 409
+    report = writer.correct("demo", "old", ["LK0007"], revision="2022", take_older=True)
+    assert (report.corrected, writer.document("demo", "old").revision) == (1, "2022")
+    assert writer.learn("demo", [{"id": "nobody", "labels": ["LK0005"]}]).missing == ["nobody"]

@@ -285,6 +285,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
         write(folder / name, "".join(json.dumps(one) + "\n" for one in records))
     for name in ("held-out.jsonl", "checked.jsonl"):
         write(folder / name, "".join(json.dumps(one) + "\n" for one in others))
+    corrections = [{"id": "d1", "labels": ["Wheat", "Barns"]}, {"id": "d2", "labels": []}]
+    write(folder / "corrections.jsonl", "".join(json.dumps(one) + "\n" for one in corrections))
     for name in ("indexed.json", "held-out.json", "l1000.json.gz"):
         write(folder / name, bioasq(records if name == "indexed.json" else others))
     for name in ("new-records.xml.gz", "the-same-indexed.xml.gz"):

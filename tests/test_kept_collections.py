@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from labelkin import Document, Indexer, Settings
+from labelkin import Correction, Document, Indexer, Settings
 from labelkin.store.config import CONFIG_NAME, RECIPES, update_config
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -129,6 +129,22 @@ def test_documents_can_be_added_and_trained_on(kept: tuple[Path, dict]) -> None:
         # The autoencoder of 0.1 does not record which documents it has not seen.
         report = indexer.train_reranker(settings=settings)
         assert "autoencoder" not in report.info.groups
+
+
+def test_headings_can_be_corrected(kept: tuple[Path, dict]) -> None:
+    path, _ = kept
+    with Indexer.open(path) as indexer:
+        some, other, *_ = indexer.documents()
+        new = Correction(some.id, other.labels, revision="2024-03-05")
+        assert indexer.correct([new]).corrected == 1
+        shown = indexer.show(some.id, 3)
+        assert shown is not None
+        assert shown.document.title == some.title
+        assert (shown.document.revision, shown.unresolved) == ("2024-03-05", [])
+        assert {*shown.document.labels} == {*other.labels}
+        assert [one.id for one in shown.neighbours if one.id == some.id] == []
+        assert indexer.correct([replace(new, revision="2024-03-04")]).stale == 1
+        assert indexer.check().is_sound
 
 
 def test_texts_are_recognised(kept: tuple[Path, dict], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,6 +39,7 @@ from labelkin.messages import (
     NeighboursAnswer,
     ReadAnswer,
     Record,
+    StoredDocumentMessage,
     SuggestAnswer,
     Tree,
     VerdictsStored,
@@ -243,6 +244,13 @@ class Client(Closing):
         path = _document_path(identifier)
         return self._get(DocumentMessage, collection, path, **self._seen(collection))
 
+    def show(
+        self, collection: str, identifier: str, neighbours: int = 5, **asked: Any
+    ) -> StoredDocumentMessage:
+        """A stored document with its nearest neighbours."""
+        path, given = _document_path(identifier), {"neighbours": neighbours, **asked}
+        return self._get(StoredDocumentMessage, collection, path, **self._seen(collection), **given)
+
     def documents(self, collection: str) -> Iterator[DocumentMessage]:
         """All stored documents, by id."""
         after: str | None = ""
@@ -258,23 +266,45 @@ class Client(Closing):
             yield from page.documents
             after = page.next
 
-    def add(self, collection: str, documents: Given | Iterable[Given]) -> WriteReport:
-        """Store any number of documents; those with known ids are replaced."""
-        lines = (_line(document) for document in _listed(documents))
-        headers = {"Content-Type": _JSON_LINES}
-        return self._write("POST", collection, "documents", content=lines, headers=headers)
+    def add(
+        self, collection: str, documents: Given | Iterable[Given], *, take_older: bool = False
+    ) -> WriteReport:
+        """Store any number of documents; those with known ids are replaced.
 
-    def replace(self, collection: str, identifier: str, document: Given) -> WriteReport:
+        Records that are older than the stored ones are left out, unless
+        `take_older`; if all are, that is a ServiceError with the status 409.
+        """
+        return self._send(collection, "documents", documents, take_older)
+
+    def learn(
+        self, collection: str, records: Given | Iterable[Given], *, take_older: bool = False
+    ) -> WriteReport:
+        """Correct the headings of any number of documents by records with an id and labels.
+
+        Records that have a text are stored as by `add`.
+        """
+        return self._send(collection, "learn", records, take_older)
+
+    def replace(
+        self, collection: str, identifier: str, document: Given, *, take_older: bool = False
+    ) -> WriteReport:
         """Store a document under this id."""
-        path = _document_path(identifier)
-        return self._write("PUT", collection, path, json=_record(document))
+        path, asked = _document_path(identifier), _taking(take_older)
+        return self._write("PUT", collection, path, json=_record(document), params=asked)
 
     def correct(
-        self, collection: str, identifier: str, labels: Iterable[str | Mapping[str, Any]]
+        self,
+        collection: str,
+        identifier: str,
+        labels: Iterable[str | Mapping[str, Any]],
+        *,
+        revision: str | int | None = None,
+        take_older: bool = False,
     ) -> WriteReport:
         """Replace the headings of a stored document; its text stays."""
-        path = _document_path(identifier)
-        return self._write("PATCH", collection, path, json={"labels": list(labels)})
+        path, asked = _document_path(identifier), _taking(take_older)
+        body = {"labels": list(labels), "revision": revision}
+        return self._write("PATCH", collection, path, json=body, params=asked)
 
     def remove(self, collection: str, identifier: str) -> WriteReport:
         """Remove a stored document."""
@@ -392,6 +422,19 @@ class Client(Closing):
         generation = self._generations.get(collection)
         return {} if generation is None else {"generation": generation}
 
+    def _send(
+        self, collection: str, path: str, records: Given | Iterable[Given], take_older: bool
+    ) -> WriteReport:
+        """Write any number of records as JSON Lines."""
+        return self._write(
+            "POST",
+            collection,
+            path,
+            content=(_line(record) for record in _listed(records)),
+            headers={"Content-Type": _JSON_LINES},
+            params=_taking(take_older),
+        )
+
     def _write(self, method: str, collection: str, path: str, **rest: Any) -> WriteReport:
         answer = self._json(method, _path(collection, path), **rest)
         report = WriteReport.model_validate(answer)
@@ -471,6 +514,10 @@ def _worklist_path(identifier: str) -> str:
 
 def _parameters(asked: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in asked.items() if value is not None}
+
+
+def _taking(older: bool) -> dict[str, str]:
+    return {"take_older": "true"} if older else {}
 
 
 def _listed(documents: Given | Iterable[Given]) -> Iterable[Given]:

@@ -24,7 +24,7 @@ from labelkin.exceptions import (
 )
 from labelkin.layout import is_collection
 from labelkin.neighbours import Neighbours, NeighbourSearch
-from labelkin.neighbours.neighbour import Neighbour, describe
+from labelkin.neighbours.neighbour import Neighbour, StoredDocument, describe
 from labelkin.neighbours.term_index import indexed_kinds
 from labelkin.neighbours.vector_index import indexed_encoders
 from labelkin.runtime import Runtime
@@ -216,12 +216,14 @@ class Indexer(Closing):
         documents: Iterable[CorpusItem],
         *,
         keep_unknown: bool | None = None,
+        take_older: bool = False,
         progress: Progress | None = None,
     ) -> AddReport:
         """Store documents, for example a corpus from `read_corpus`; known ids are replaced.
 
-        Corrections and deletions among them apply to what precedes them.
-        `progress` is called after each stored batch with the report so far.
+        Corrections and deletions among them apply to what precedes them. What has
+        an older revision than the stored document is left out and reported, unless
+        `take_older`. `progress` is called after each stored batch with the report so far.
         """
 
         def report(so_far: AddReport) -> None:
@@ -232,16 +234,25 @@ class Indexer(Closing):
 
         try:
             return add_documents(
-                self.collection, documents, keep_unknown=keep_unknown, progress=report
+                self.collection,
+                documents,
+                keep_unknown=keep_unknown,
+                take_older=take_older,
+                progress=report,
             )
         finally:
             self.runtime.wrote()
 
     def correct(
-        self, corrections: Iterable[Correction], *, keep_unknown: bool | None = None
+        self,
+        corrections: Iterable[Correction],
+        *,
+        keep_unknown: bool | None = None,
+        take_older: bool = False,
     ) -> AddReport:
-        """Replace the headings of stored documents; their texts stay."""
-        return self.add(map(_as_correction, corrections), keep_unknown=keep_unknown)
+        """Replace the headings of stored documents; their texts stay. The rest as in `add`."""
+        items = map(_as_correction, corrections)
+        return self.add(items, keep_unknown=keep_unknown, take_older=take_older)
 
     def remove(self, identifiers: Iterable[str]) -> RemoveReport:
         """Remove documents by their ids; a string is one id."""
@@ -255,6 +266,38 @@ class Indexer(Closing):
     def document(self, identifier: str) -> Document | None:
         """The document with this id."""
         return self.collection.document(identifier)
+
+    def show(
+        self,
+        identifier: str,
+        k: int = 5,
+        *,
+        representation: str | None = None,
+        terms: int = 0,
+    ) -> StoredDocument | None:
+        """The document with this id and its `k` nearest neighbours, both of one state.
+
+        None if it is not stored. `terms` is as in `neighbours`.
+        """
+
+        def work() -> StoredDocument | None:
+            views = self.runtime.views(representation, needs_index=k > 0)
+            snapshot = views.snapshot
+            document = snapshot.document(identifier)
+            if document is None:
+                return None
+            near: list[Neighbour] = []
+            if k > 0:
+                search = self.runtime.indexes.search(views, representation)
+                found = search.search(search.texts([document]), k)
+                (near,) = describe(search, [document], found, terms)
+            known = snapshot.vocabulary
+            headings = {
+                label: known.concept(label) if label in known else None for label in document.labels
+            }
+            return StoredDocument(snapshot.generation().number, document, headings, near)
+
+        return self.runtime.retried(work)
 
     def documents(self) -> Iterator[Document]:
         """All documents, oldest first."""

@@ -7,6 +7,7 @@ Requests refuse unknown keys. A `Record` is a document as corpus files have it: 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from labelkin.corpus.document import Document
     from labelkin.desk import Decision, WorkItem, WorkList
     from labelkin.evaluate.stored import EvaluationSummary
-    from labelkin.neighbours.neighbour import Neighbour
+    from labelkin.neighbours.neighbour import Neighbour, StoredDocument
     from labelkin.plots.latent import LatentMap
     from labelkin.plots.reliability import Reliability
     from labelkin.scoring.suggestion import Suggestion
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 _DIGITS = 6
 # Counts and ids that fit into JSON's and SQLite's integers alike.
 _MOST = 2**53
+
+# Of the key `revision` in a request.
+_REVISION = "A date or a version number; a record that is older than the stored one is not stored."
 
 Count = Annotated[int, Field(ge=0, le=_MOST)]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
@@ -72,6 +76,7 @@ class Record(BaseModel):
         default=None,
         description='Its headings: ids, URIs or names, or `{"id", "name", "major"}`.',
     )
+    revision: str | int | float | None = Field(default=None, description=_REVISION)
 
     @classmethod
     def of(cls, document: Document) -> Record:
@@ -84,6 +89,7 @@ class Record(BaseModel):
             "fields": dict(document.fields),
             "language": document.language,
             "metadata": dict(document.metadata),
+            "revision": document.revision,
             "labels": [
                 {
                     "id": label,
@@ -115,6 +121,9 @@ class DocumentMessage(Message):
     language: str | None
     metadata: dict[str, Any]
     labels: list[LabelMessage]
+    revision: str | None = Field(
+        default=None, description="A date or a version number, if its source has one."
+    )
 
     @classmethod
     def of(cls, document: Document, is_known: Callable[[str], bool]) -> DocumentMessage:
@@ -136,6 +145,7 @@ class DocumentMessage(Message):
                 )
                 for label in document.labels
             ],
+            revision=document.revision,
         )
 
 
@@ -523,6 +533,24 @@ class NeighbourMessage(Message):
         )
 
 
+class StoredDocumentMessage(DocumentMessage):
+    """A stored document with its nearest neighbours, if they were asked for."""
+
+    neighbours: list[NeighbourMessage] = []
+
+    @classmethod
+    def from_stored(cls, stored: StoredDocument, language: str) -> StoredDocumentMessage:
+        """A document of a collection and its neighbours, with names in a language."""
+        headings = stored.headings
+        names = {label: one.name(language) for label, one in headings.items() if one is not None}
+        document = replace(stored.document, label_names={**stored.document.label_names, **names})
+        message = DocumentMessage.of(document, lambda label: headings[label] is not None)
+        return cls(
+            **dict(message),
+            neighbours=[NeighbourMessage.of(one, language) for one in stored.neighbours],
+        )
+
+
 class DocumentNeighbours(Message):
     """The neighbours of one document, nearest first."""
 
@@ -546,6 +574,7 @@ class CorrectionRequest(Request):
     labels: list[str | dict[str, Any]] = Field(
         description='Ids, URIs or names, or `{"id", "name", "major"}`; replaces all of them.'
     )
+    revision: str | int | float | None = Field(default=None, description=_REVISION)
 
 
 class SkippedRecord(Message):
@@ -564,8 +593,10 @@ class WriteReport(Message):
     unchanged: int = 0
     duplicates: int = 0
     corrected: int = 0
+    cleared: int = Field(default=0, description="Corrections that removed all headings.")
     removed: int = 0
     missing: list[str] = []
+    stale: int = Field(default=0, description="Records older than the stored ones; not stored.")
     ids: list[str] = Field(default=[], description="The ids of the first thousand documents.")
     without_labels: int = 0
     labels_resolved: int = 0
@@ -594,8 +625,10 @@ class WriteReport(Message):
             unchanged=report.unchanged,
             duplicates=report.duplicates,
             corrected=report.corrected,
+            cleared=report.cleared,
             removed=report.removed,
             missing=list(report.missing_ids),
+            stale=report.stale,
             ids=list(ids),
             without_labels=report.without_labels,
             labels_resolved=report.labels_resolved,
@@ -603,7 +636,10 @@ class WriteReport(Message):
             unresolved=dict(report.unresolved),
             ambiguous=dict(report.ambiguous),
             cut=list(report.cut),
-            skipped=list(skipped),
+            skipped=[
+                *skipped,
+                *(SkippedRecord(where=one.where, problem=one.problem) for one in report.left_out),
+            ],
             notes=list(notes),
         )
 

@@ -102,7 +102,9 @@ def test_a_missing_collection(run: Run) -> None:
     for verb in (
         ["info", "no"],
         ["add", "no", __file__],
+        ["learn", "no", __file__],
         ["remove", "no", "1"],
+        ["show", "no", "1"],
         ["vocab", "stats", "no"],
     ):
         result = run(*verb)

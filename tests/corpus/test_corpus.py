@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from labelkin.corpus import FORMATS, read_corpus
+from labelkin.corpus import FORMATS, Correction, Document, read_corpus
 from labelkin.corpus.formats import recognise
 from labelkin.corpus.report import SHOWN_PROBLEMS
 from labelkin.corpus.source import Source
@@ -175,3 +175,44 @@ def test_an_undecodable_name_gives_the_same_id_alone_and_in_a_folder(tmp_path: P
     path.write_text("Oats")
     for place in (path, tmp_path):
         assert [one.id for one in read_corpus(place, texts=True).documents()] == ["café"]
+
+
+CORRECTIONS = {
+    "c.jsonl": '{"id": "1", "labels": ["V1"]}\n{"id": "2", "labels": [], "revision": 2}\n'
+    '{"id": "3", "title": "T", "labels": ["V2"]}\n{"id": "4"}\n',
+    "c.json": '[{"pmid": "1", "meshMajor": ["V1"]},\n{"pmid": "2", "meshMajor": [], '
+    '"revision": 2},\n{"pmid": "3", "title": "T", "meshMajor": ["V2"]},\n{"pmid": "4"}]\n',
+    "c.csv": "id,title,labels,revision\n1,,V1,\n2,,[],2\n3,T,V2,\n4,,,\n",
+    "c.tsv": "id\ttitle\tlabels\trevision\n1\t\tV1\t\n2\t\t[]\t2\n3\tT\tV2\t\n4\t\t\t\n",
+    "a.jsonl": '{"document_id": "1", "subjects": [{"uri": "V1"}]}\n'
+    '{"document_id": "2", "subjects": [], "revision": 2}\n'
+    '{"document_id": "3", "text": "T", "subjects": [{"uri": "V2"}]}\n{"document_id": "4"}\n',
+}
+
+
+@pytest.mark.parametrize("in_folder", [False, True])
+@pytest.mark.parametrize("name", CORRECTIONS)
+def test_records_without_a_text_are_corrections_if_asked_for(
+    write: Write, tmp_path: Path, name: str, in_folder: bool
+) -> None:
+    path = write(name, CORRECTIONS[name])
+    corpus = read_corpus(tmp_path if in_folder else path, corrections=True)
+    first, second, third = corpus
+    assert first == Correction("1", ("V1",))
+    assert second == Correction("2", (), revision="2")
+    assert isinstance(third, Document)
+    assert first.where.startswith(f"{path}, ")
+    report = corpus.report
+    assert (report.read, report.skipped, report.corrections, report.without_labels) == (4, 1, 2, 0)
+    assert [one.id for one in read_corpus(path, corrections=True).documents()] == ["3"]
+    assert [one.id for one in read_corpus(path)] == ["3"]
+
+
+def test_a_table_of_corrections_needs_no_column_with_text(write: Write) -> None:
+    path = write("c.csv", "id,labels\n1,V1|V2\n")
+    assert list(read_corpus(path, corrections=True)) == [Correction("1", ("V1", "V2"))]
+    assert list(read_corpus(path.parent, corrections=True)) == [Correction("1", ("V1", "V2"))]
+    corpus = read_corpus(path)
+    assert (list(corpus), corpus.report.files_refused) == ([], [str(path)])
+    other = read_corpus(write("d.csv", "id,year\n1,1999\n"), corrections=True, format="csv")
+    assert (list(other), len(other.report.files_refused)) == ([], 1)

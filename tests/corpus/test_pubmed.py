@@ -116,3 +116,15 @@ def test_real_file(shared_data: Path) -> None:
     corpus = read_corpus(shared_data / "medline" / "pubmed20n0014.xml.gz")
     assert sum(1 for _ in corpus) == 29_417
     assert (corpus.report.skipped, corpus.report.without_labels) == (0, 2)
+
+
+def test_the_date_of_revision(write: Write) -> None:
+    def revised(date: str) -> str:
+        return ARTICLE.replace("</PMID>", f"</PMID><DateRevised>{date}</DateRevised>", 1)
+
+    day = "<Year>2019</Year><Month>2</Month><Day>07</Day>"
+    path = write("p.xml", HEADER + revised(day) + revised("<Year>2019</Year>") + ARTICLE + FOOTER)
+    documents = list(read_corpus(path).documents())
+    assert [one.revision for one in documents] == ["2019-02-07", None, None]
+    assert documents[0].where.startswith(f"{path}, PMID 101 (line ")
+    assert "DateRevised" not in documents[0].metadata

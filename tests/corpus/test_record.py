@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labelkin.corpus.record import RecordError, document_from_record, lift_title
+from labelkin.corpus.record import (
+    RecordError,
+    correction_from_record,
+    document_from_record,
+    has_text,
+    lift_title,
+)
 
 JSON_VALUE = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -15,7 +21,8 @@ JSON_VALUE = st.recursive(
     max_leaves=8,
 )
 KNOWN_KEYS = st.sampled_from(
-    "id pmid title abstract text labels subjects language fields metadata label_names x".split()
+    "id pmid title abstract text labels subjects language fields metadata label_names x "
+    "revision".split()
 )
 
 
@@ -151,3 +158,72 @@ def test_a_major_label_that_is_no_label_is_reported() -> None:
 def test_lift_title() -> None:
     lifted = lift_title({"text": "x", "metadata": {"title": "T", "year": 1999}})
     assert lifted == {"text": "x", "title": "T", "metadata": {"year": 1999}}
+
+
+@given(st.dictionaries(KNOWN_KEYS, JSON_VALUE))
+def test_any_record_without_a_text_gives_a_correction_or_a_reason(record: Any) -> None:
+    if has_text(record):
+        return
+    try:
+        correction = correction_from_record(record)
+    except RecordError as error:
+        assert str(error)
+        return
+    assert correction.id == correction.id.strip() != ""
+    assert correction.labels or [] in record.values()
+
+
+def test_a_correction() -> None:
+    notes: list[str] = []
+    record = {
+        "id": 3,
+        "title": " ",
+        "abstract": None,
+        "subjects": [{"uri": "u", "label": "U", "major": True}, "x"],
+        "revision": "2024/03/05",
+        "year": 1999,
+        "fields": {},
+    }
+    assert not has_text(record)
+    correction = correction_from_record(record, note=notes.append, where="f, line 1")
+    assert (correction.id, correction.labels, correction.major_labels) == ("3", ("u", "x"), ("u",))
+    assert correction.label_names == {"u": "U"}
+    assert (correction.revision, correction.where) == ("2024-03-05", "f, line 1")
+    assert notes == ["without a text, only labels are stored; ignored: year"]
+    assert correction_from_record({"id": "1", "labels": []}).labels == ()
+
+
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [
+        ({"labels": ["x"]}, "no id"),
+        ({"id": "1"}, "neither a text nor labels"),
+        ({"id": "1", "labels": None}, "neither a text nor labels"),
+        ({"id": "1", "labels": ""}, "neither a text nor labels"),
+        ({"id": "1", "labels": " "}, "the labels are blank"),
+        ({"id": "1", "labels": ["", " "]}, "the labels are blank"),
+        ({"id": "1", "labels": 5}, "labels are a number"),
+    ],
+)
+def test_reasons_against_a_correction(record: Any, reason: str) -> None:
+    with pytest.raises(RecordError, match=reason):
+        correction_from_record(record)
+
+
+@pytest.mark.parametrize("value", ["x", 0, False, [], {"a": "b"}])
+@pytest.mark.parametrize("key", ["title", "text", "fields"])
+def test_a_text_of_the_wrong_kind_makes_no_correction(key: str, value: Any) -> None:
+    assert has_text({"id": "1", "labels": [], key: value})
+
+
+def test_revisions() -> None:
+    notes: list[str] = []
+    record = {"id": "1", "title": "T", "revision": "draft", "date_revised": "2024-03-05", "n": 1}
+    document = document_from_record(record, note=notes.append)
+    assert document.revision == "2024-03-05"
+    assert document.metadata == {"revision": "draft", "n": 1}
+    assert notes == [
+        "'draft' in \"revision\" is neither a date nor a version number: not a revision"
+    ]
+    assert document_from_record({"id": "1", "title": "T", "revision": 3}).revision == "3"
+    assert document_from_record({"id": "1", "title": "T", "revision": ""}).revision is None

@@ -32,6 +32,7 @@ def any_document(draw: st.DrawFn, labels: st.SearchStrategy[str] = NAMES) -> Doc
         labels=chosen,
         label_names=dict.fromkeys(chosen[:1], "N"),
         major_labels=tuple(label for label in chosen if draw(st.booleans())),
+        revision=draw(st.sampled_from([None, "7", "2024-03-05"])),
     )
 
 

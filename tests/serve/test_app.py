@@ -51,7 +51,7 @@ def test_the_description_is_complete(description: dict[str, Any]) -> None:
     known = {(path, method) for path, method, _ in operations(description)}
     assert len(known) >= 25
     own = {path.partition("{collection}")[2] for path, _ in known if "{collection}" in path}
-    assert own >= {"", "/suggest", "/annotate", "/documents", "/concepts", "/tree"}
+    assert own >= {"", "/suggest", "/annotate", "/documents", "/learn", "/concepts", "/tree"}
     for path, method, operation in operations(description):
         assert operation["description"] or operation["summary"], (path, method)
         for status, answer in operation["responses"].items():

@@ -195,3 +195,106 @@ def test_bodies_of_adding(
 ) -> None:
     answer = writable.http.post(f"{BASE}/documents", content=body, headers=headers)
     assert answer.status_code == status, answer.text
+
+
+def test_a_document_with_its_neighbours(live: Running) -> None:
+    plain = live.http.get(url("demo-00001")).json()
+    assert "neighbours" not in plain
+    shown = live.http.get(url("demo-00001"), params={"neighbours": 4}).json()
+    near = shown.pop("neighbours")
+    assert shown == plain
+    assert len(near) == 4
+    assert "demo-00001" not in [one["id"] for one in near]
+    distances = [one["distance"] for one in near]
+    assert distances == sorted(distances)
+    assert all(heading["name"] for one in near for heading in one["headings"])
+    german = live.http.get(url("demo-00001"), params={"neighbours": 1, "language": "de"}).json()
+    assert german["labels"] != plain["labels"]
+    assert [one["id"] for one in german["labels"]] == [one["id"] for one in plain["labels"]]
+    for wrong in ({"neighbours": -1}, {"neighbours": 1, "representation": "wordllama"}):
+        assert live.http.get(url("demo-00001"), params=wrong).status_code == 422
+
+
+def test_learning_corrects_many_documents_at_once(writable: Running) -> None:
+    records = [{"id": f"l{number}", "title": f"Airship {number}"} for number in range(3)]
+    writable.http.post(f"{BASE}/documents", json=records)
+    learnt = [
+        {"id": "l0", "labels": ["LK0005"]},
+        {"id": "l1", "labels": []},
+        {"id": "nobody", "labels": ["LK0005"]},
+        {"id": "l2"},
+        {"id": "l3", "title": "Airship 3", "labels": ["LK0006"]},
+    ]
+    answer = writable.http.post(f"{BASE}/learn", json=learnt)
+    assert answer.status_code == 200, answer.text
+    report = answer.json()
+    assert (report["corrected"], report["added"], report["cleared"]) == (1, 1, 0)
+    assert report["missing"] == ["nobody"]
+    assert [one["where"] for one in report["skipped"]] == ["document 4", "document 3"]
+    assert report["skipped"][1]["problem"] == "not in the collection"
+    assert labels(writable, "l0") == ["LK0005"]
+    lines = b"".join(
+        json.dumps({"id": f"l{number}", "labels": ["LK0007"]}).encode() + b"\n"
+        for number in range(3)
+    )
+    streamed = writable.http.post(f"{BASE}/learn", content=lines, headers=LINES).json()
+    assert (streamed["corrected"], streamed["generation"]) == (3, report["generation"] + 1)
+    assert labels(writable, "l2") == ["LK0007"]
+    cleared = writable.http.post(f"{BASE}/learn", json={"id": "l0", "labels": []}).json()
+    assert (cleared["corrected"], cleared["cleared"]) == (1, 1)
+    # Whole documents are needed elsewhere.
+    plain = writable.http.post(f"{BASE}/documents", json={"id": "l1", "labels": []}).json()
+    assert "no text" in plain["skipped"][0]["problem"]
+
+
+@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize(
+    ("method", "path", "body", "lines"),
+    [
+        ("PUT", "/documents/rev", {"title": "Old"}, False),
+        ("PATCH", "/documents/rev", {"labels": []}, False),
+        ("POST", "/documents", {"id": "rev", "title": "Old"}, False),
+        ("POST", "/documents", {"id": "rev", "title": "Old"}, True),
+        ("POST", "/learn", {"id": "rev", "labels": []}, False),
+        ("POST", "/learn", {"id": "rev", "labels": []}, True),
+    ],
+)
+def test_an_older_record_is_a_conflict(
+    writable: Running, method: str, path: str, body: Any, lines: bool, force: bool
+) -> None:
+    new = {"title": "New", "labels": ["LK0005"], "revision": "2024-05-01"}
+    writable.http.put(url("rev"), params={"take_older": True}, json=new)
+    before = writable.http.get(url("rev")).json()
+    assert before["revision"] == "2024-05-01"
+    content = json.dumps({**body, "revision": "2023-05-01"})
+    params = {"take_older": "true"} if force else {}
+    answer = writable.http.request(
+        method, BASE + path, content=content, params=params, headers=LINES if lines else JSON
+    )
+    after = writable.http.get(url("rev")).json()
+    if force:
+        assert answer.status_code == 200, answer.text
+        assert (after["revision"], after["labels"]) == ("2023-05-01", [])
+        return
+    assert answer.status_code == 409, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    problem = "revision 2023-05-01, older than 2024-05-01 in the collection"
+    assert answer.json()["detail"] == (
+        f"document 'rev': {problem}; take_older=true stores it all the same"
+    )
+    assert answer.json()["errors"][0]["problem"] == problem
+    assert after == before
+
+
+def test_an_older_record_among_others_is_skipped(writable: Running) -> None:
+    records = [{"id": one, "title": "Airship", "revision": 3} for one in ("ra", "rb")]
+    writable.http.post(f"{BASE}/documents", json=records)
+    records[0].update(revision=2, title="Balloon")
+    records[1].update(revision=4, title="Balloon")
+    report = writable.http.post(f"{BASE}/documents", json=records).json()
+    assert (report["stale"], report["replaced"]) == (1, 1)
+    assert report["skipped"] == [
+        {"where": "document 1", "problem": "revision 2, older than 3 in the collection"}
+    ]
+    assert writable.http.get(url("ra")).json()["title"] == "Airship"
+    assert writable.http.patch(url("ra"), json={"labels": [], "revision": "x"}).status_code == 422

@@ -207,3 +207,127 @@ def test_wrong_values_are_refused(indexer: Indexer) -> None:
         Correction(7)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="is not a Correction"):
         indexer.correct([Document("d1", "text")])  # type: ignore[list-item]
+
+
+def revised(revision: str | None, label: str = "V2", identifier: str = "r") -> Document:
+    return Document(identifier, "Rye", language="en", labels=(label,), revision=revision)
+
+
+def revision_of(indexer: Indexer, identifier: str = "r") -> str | None:
+    document = indexer.document(identifier)
+    assert document is not None
+    return document.revision
+
+
+@pytest.mark.parametrize("batch_size", [1000, 1])
+@pytest.mark.parametrize(
+    ("items", "labels", "revision", "stale"),
+    [
+        ([revised("2024-01-02")], ("V2",), "2024-01-02", 0),
+        ([revised("2024-01-01")], ("V2",), "2024-01-01", 0),
+        ([revised("2023-12-31")], ("V1",), "2024-01-01", 1),
+        ([revised(None)], ("V2",), "2024-01-01", 0),
+        ([revised("7")], ("V2",), "7", 0),
+        ([Correction("r", ("V3",), revision="2024-01-02")], ("V3",), "2024-01-02", 0),
+        ([Correction("r", ("V3",), revision="2023-12-31")], ("V1",), "2024-01-01", 1),
+        ([Correction("r", ("V3",))], ("V3",), "2024-01-01", 0),
+        ([revised("2024-01-03"), revised("2024-01-02", "V3")], ("V2",), "2024-01-03", 1),
+        ([revised("2023-01-01"), revised("2024-01-02", "V3")], ("V3",), "2024-01-02", 1),
+        ([revised("2024-01-03"), revised(None, "V3")], ("V3",), "2024-01-03", 0),
+        (
+            [revised("2024-01-03"), Correction("r", ("V3",), revision="2024-01-02")],
+            ("V2",),
+            "2024-01-03",
+            1,
+        ),
+        (
+            [Correction("r", ("V3",), revision="2024-01-03"), revised("2024-01-02")],
+            ("V3",),
+            "2024-01-03",
+            1,
+        ),
+        ([Deletion("r"), revised("2023-01-01")], ("V2",), "2023-01-01", 0),
+    ],
+)
+def test_an_older_record_is_left_out(
+    indexer: Indexer,
+    batch_size: int,
+    items: list[Document | Correction | Deletion],
+    labels: tuple[str, ...],
+    revision: str,
+    stale: int,
+) -> None:
+    update_config(
+        indexer.collection.path / "labelkin.toml", {"documents": {"batch_size": batch_size}}
+    )
+    indexer.add([revised("2024-01-01", "V1")])
+    report = indexer.add(items)
+    assert (labels_of(indexer, "r"), revision_of(indexer)) == (labels, revision)
+    assert report.stale == len(report.left_out) == stale
+    # The next one is compared with what is stored now.
+    assert indexer.add([revised("6" if revision == "7" else "2022-01-01")]).stale == 1
+    assert indexer.check().is_sound
+
+
+def test_a_report_of_an_older_record_has_its_place_and_both_revisions(indexer: Indexer) -> None:
+    indexer.add([revised("3")])
+    before = indexer.collection.generation()
+    item = Correction("r", ("V1",), revision="2.9", where="c.jsonl, line 7")
+    missing = Correction("nobody", ("V1",), where="c.jsonl, line 8")
+    report = indexer.correct([item, missing])
+    assert [(one.where, one.id, one.problem) for one in report.left_out] == [
+        ("c.jsonl, line 7", "r", "revision 2.9, older than 3 in the collection"),
+        ("c.jsonl, line 8", "nobody", "not in the collection"),
+    ]
+    assert indexer.collection.generation() == before
+
+
+def test_an_older_record_can_be_taken_all_the_same(indexer: Indexer) -> None:
+    indexer.add([revised("3")])
+    report = indexer.correct([Correction("r", ("V1",), revision="2")], take_older=True)
+    assert (report.corrected, report.stale) == (1, 0)
+    assert (labels_of(indexer, "r"), revision_of(indexer)) == (("V1",), "2")
+    assert indexer.add([revised("1", "V3")], take_older=True).replaced == 1
+    assert revision_of(indexer) == "1"
+
+
+def test_an_unchanged_record_with_a_newer_revision_keeps_its_row(indexer: Indexer) -> None:
+    indexer.add([revised("1")])
+    row = indexer.collection.rows_of(["r"])
+    before = indexer.snapshot()
+    assert counts(indexer.add([revised("4")])) == {"unchanged": 1}
+    assert indexer.collection.rows_of(["r"]) == row
+    # Snapshots follow, and those taken before stay as they are.
+    document, old = indexer.snapshot().document("r"), before.document("r")
+    assert document is not None
+    assert old is not None
+    assert (old.revision, document.revision) == ("1", "4")
+    assert counts(indexer.correct([Correction("r", ("V2",), revision="5")])) == {"unchanged": 1}
+    assert indexer.add([revised("4", "V3")]).stale == 1
+    generation = indexer.collection.generation()
+    assert counts(indexer.add([revised("5"), revised(None)])) == {"unchanged": 1, "duplicates": 1}
+    assert indexer.collection.generation() == generation
+    assert indexer.build() > 0
+    assert indexer.check().is_sound
+
+
+def test_a_correction_to_no_headings_is_counted(indexer: Indexer) -> None:
+    report = indexer.correct([Correction("d1"), Correction("d3")])
+    assert counts(report) == {"corrected": 1, "unchanged": 1}
+    assert (report.cleared, report.cleared_ids) == (1, ["d1"])
+    assert labels_of(indexer, "d1") == ()
+
+
+def test_many_older_records_are_counted_and_some_are_listed(indexer: Indexer) -> None:
+    many = 2500
+    indexer.add(revised("2", identifier=str(number)) for number in range(many))
+    report = indexer.add(revised("1", "V3", str(number)) for number in range(many))
+    assert (report.stale, report.documents, len(report.left_out)) == (many, many, 1000)
+
+
+def test_a_revision_that_is_none_is_refused() -> None:
+    with pytest.raises(InputError, match="revision is 'draft'; give a date such as '2024-03-05'"):
+        Document("x", "text", revision="draft")
+    with pytest.raises(InputError, match="correction 'x': revision is 'draft'"):
+        Correction("x", revision="draft")
+    assert Document("x", "text", revision="v2").revision == "2"

@@ -4,6 +4,7 @@ import json
 import shutil
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -513,3 +514,27 @@ def test_settings_that_vanish_stay_in_use(tmp_path: Path, indexer: Indexer) -> N
     assert indexer.config.neighbours.k == 7
     (tmp_path / "c" / "labelkin.toml").unlink()
     assert indexer.config.neighbours.k == 7
+
+
+def test_a_collection_without_revisions_is_upgraded(
+    tmp_path: Path, vocabulary: Vocabulary, documents: list[Document]
+) -> None:
+    """As collections were between version 0.1 and the next: they had no such column."""
+    path = tmp_path / "c"
+    with Indexer.create(path, vocabulary) as indexer:
+        indexer.add(documents)
+        indexer.collection.database.query("ALTER TABLE documents DROP COLUMN revision")
+        stored = list(indexer.documents())
+        assert indexer.check().is_sound
+    with Indexer.open(path, read_only=True) as indexer:
+        assert list(indexer.documents()) == stored
+        assert indexer.document("d1") == stored[0]
+        assert indexer.show("d1") is not None
+        assert indexer.check().is_sound
+    with Indexer.open(path) as indexer:
+        assert indexer.remove(["d3"]).removed == 1
+        revised = replace(documents[0], revision="2024-03-05")
+        assert indexer.add([revised]).unchanged == 1
+        assert indexer.add([replace(revised, title="Other", revision="2024-03-06")]).replaced == 1
+        assert indexer.add([revised]).stale == 1
+        assert indexer.check().is_sound

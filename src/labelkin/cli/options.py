@@ -76,6 +76,23 @@ Force = Annotated[
     bool,
     typer.Option("--force", help="Read files although they do not look like what is expected."),
 ]
+KeepUnknown = Annotated[
+    bool | None,
+    typer.Option(
+        "--keep-unknown/--report-unknown",
+        help="Turn labels that the vocabulary lacks into new concepts, or list and ignore "
+        "them. Default: as labelkin.toml says.",
+        show_default=False,
+    ),
+]
+TakeOlder = Annotated[
+    bool,
+    typer.Option("--take-older", help="Store records also if a newer revision is stored."),
+]
+UnresolvedFile = Annotated[
+    Path | None,
+    typer.Option(help="Write all unresolved labels with their counts to this TSV file."),
+]
 Strict = Annotated[bool, typer.Option("--strict", help="Exit with 3 if a record was skipped.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 RepresentationName = Annotated[
@@ -148,6 +165,19 @@ class ReadingOptions:
     def arguments(self) -> dict[str, Any]:
         """The same as arguments of `read_corpus`."""
         return {"glob": self.glob or (), "ignore": self.ignore or (), "force": self.force}
+
+
+@dataclass(frozen=True)
+class StoringOptions(ReadingOptions):
+    """The options of verbs that store the records of a corpus."""
+
+    format: CorpusFormat = None
+    label_separator: LabelSeparator = "|"
+    keep_unknown: KeepUnknown = None
+    take_older: TakeOlder = False
+    unresolved: UnresolvedFile = None
+    strict: Strict = False
+    json: Json = False
 
 
 @dataclass(frozen=True)

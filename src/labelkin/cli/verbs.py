@@ -21,7 +21,9 @@ _MARK = "_labelkin_verbose"
 _HOMES = {
     "init": ("init", "init"),
     "add": ("add", "add"),
+    "learn": ("add", "learn"),
     "remove": ("remove", "remove"),
+    "show": ("show", "show"),
     "info": ("info", "info"),
     "check": ("check", "check"),
     "build": ("build", "build"),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from labelkin.corpus.compression import without_suffix
-from labelkin.corpus.document import Document
+from labelkin.corpus.document import Correction, Document
 from labelkin.corpus.formats import LIST_START
 from labelkin.corpus.intake import Intake
 from labelkin.corpus.plausibility import are_sentences, are_uris
@@ -32,7 +32,7 @@ _SUBJECT_ID = re.compile(r"<[^<>]+>|\S*[\d:/#]\S*")
 _FIRST_LINES = 20
 
 
-def read_annif_tsv(source: Source, intake: Intake) -> Iterator[Document]:
+def read_annif_tsv(source: Source, intake: Intake) -> Iterator[Document | Correction]:
     """Read lines of `text<TAB><uri> <uri> …`; what precedes ` ¤ ` is the title."""
     for number, line in source.lines():
         where = f"line {number}"
@@ -147,7 +147,7 @@ def is_annif_document(head: bytes) -> bool:
     return not rest.strip()
 
 
-def read_annif_folder(folder: AnnifFolder, intake: Intake) -> Iterator[Document]:
+def read_annif_folder(folder: AnnifFolder, intake: Intake) -> Iterator[Document | Correction]:
     """Read each `NAME.txt` with its subjects in `NAME.tsv` (URIs) or `NAME.key` (names).
 
     `NAME.json` (document_id, text, metadata, subjects) is read too. The

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from labelkin.corpus.document import Document
+from labelkin.corpus.document import Correction, Document
 from labelkin.corpus.intake import Intake
 from labelkin.corpus.json_values import parse_json, stream_values
 from labelkin.corpus.record import (
@@ -34,7 +34,7 @@ _ARTICLE_END = re.compile(r"\}\s*(,|\]\s*\}?)?\s*$")
 _LIST_END = re.compile(r"(?:^|(?<=\}))\s*\]\s*\}?\s*$")
 
 
-def read_bioasq(source: Source, intake: Intake) -> Iterator[Document]:
+def read_bioasq(source: Source, intake: Intake) -> Iterator[Document | Correction]:
     """Read the articles of a BioASQ file in any layout."""
     text = source.head.decode("utf-8", "replace")
     opening = OPENING.match(text)
@@ -46,7 +46,7 @@ def read_bioasq(source: Source, intake: Intake) -> Iterator[Document]:
         yield from _read_stream(source, intake, f"{key}.item" if key else "item")
 
 
-def _read_lines(source: Source, intake: Intake) -> Iterator[Document]:
+def _read_lines(source: Source, intake: Intake) -> Iterator[Document | Correction]:
     opened = closed = False
     number = 0
     for number, line in source.lines():
@@ -78,7 +78,7 @@ def _articles(text: str) -> list[object]:
     return articles
 
 
-def _read_stream(source: Source, intake: Intake, prefix: str) -> Iterator[Document]:
+def _read_stream(source: Source, intake: Intake, prefix: str) -> Iterator[Document | Correction]:
     for number, record in enumerate(stream_values(source, prefix, "article"), start=1):
         yield from intake.take(_with_language(record), f"article {number}")
 

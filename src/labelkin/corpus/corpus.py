@@ -8,7 +8,7 @@ from itertools import chain, islice
 from pathlib import Path
 
 from labelkin.corpus.annif import AnnifFolder, subject_file, text_file_id, text_file_ids
-from labelkin.corpus.document import Deletion, Document
+from labelkin.corpus.document import CorpusItem, Correction, Deletion, Document
 from labelkin.corpus.folder import CORPUS_SUFFIXES, Listing, Selection, list_folder, sample
 from labelkin.corpus.foreign import CONTAINERS
 from labelkin.corpus.formats import (
@@ -42,8 +42,9 @@ class Corpus:
     A folder stands for the corpus files in it and below it; `glob` and `ignore`
     are patterns that restrict them. With `texts`, labels are not needed and a
     plain text is a document, with its file name as its id (its path, if several
-    have the same name), or `text_id`. `report` makes the report of each pass;
-    the default one logs problems.
+    have the same name), or `text_id`. With `corrections`, a record without a
+    text is a correction of the headings of a stored document. `report` makes the
+    report of each pass; the default one logs problems.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class Corpus:
         force: bool = False,
         texts: bool = False,
         text_id: str | None = None,
+        corrections: bool = False,
         report: Callable[[], ReadReport] = ReadReport,
     ) -> None:
         self._new_report = report
@@ -72,7 +74,7 @@ class Corpus:
             raise FormatError("the label separator is empty; give a character such as | or ;")
         known = FORMATS[format_name] if format_name else None
         self._selection = Selection(
-            tuple(glob), tuple(ignore), texts, force, known, label_separator
+            tuple(glob), tuple(ignore), texts, force, known, label_separator, corrections
         )
         self._inputs: list[Path | AnnifFolder] = []
         self._left_out: list[str] = []
@@ -117,7 +119,7 @@ class Corpus:
         inputs = ((one,) if isinstance(one, Path) else one.files for one in self._inputs)
         return [path for group in inputs for path in group]
 
-    def __iter__(self) -> Iterator[Document | Deletion]:
+    def __iter__(self) -> Iterator[CorpusItem]:
         self.report = self._new_report()
         self.report.files_left_out = list(self._left_out)
         self._finished_bytes = 0
@@ -184,7 +186,7 @@ class Corpus:
         self._open[path] = source
 
     def documents(self) -> Iterator[Document]:
-        """The documents without the deletions, which only matter to a collection."""
+        """The documents alone: corrections and deletions only matter to a collection."""
         return (item for item in self if isinstance(item, Document))
 
     @property
@@ -203,19 +205,22 @@ class Corpus:
         name = _name(path)
         self.report.refuse(name, str(error).removeprefix(f"{name}: "))
 
-    def _counted(self, items: Iterator[Document | Deletion]) -> Iterator[Document | Deletion]:
+    def _counted(self, items: Iterator[CorpusItem]) -> Iterator[CorpusItem]:
         for item in items:
             if isinstance(item, Deletion):
                 self.report.deletions += 1
             else:
                 self.report.read += 1
-                self.report.without_labels += not item.labels
+                is_correction = isinstance(item, Correction)
+                self.report.corrections += is_correction
+                self.report.without_labels += not (is_correction or item.labels)
             yield item
 
-    def _read(self, one: Path | AnnifFolder) -> Iterator[Document | Deletion]:
-        separator = self._selection.label_separator
+    def _read(self, one: Path | AnnifFolder) -> Iterator[CorpusItem]:
+        name = printable(one.path) if isinstance(one, AnnifFolder) else _name(one)
+        selected = self._selection
+        intake = Intake(name, self.report, selected.label_separator, selected.corrections)
         if isinstance(one, AnnifFolder):
-            intake = Intake(printable(one.path), self.report, separator)
             yield from FORMATS["annif-folder"].read(one, intake)
             return
         if one.is_dir():
@@ -228,7 +233,7 @@ class Corpus:
                 if known is None:
                     yield self._plain_text(source)
                 else:
-                    items = known.read(source, Intake(_name(one), self.report, separator))
+                    items = known.read(source, intake)
                     yield from self._plausible(source.name, known, items) if is_stream else items
             finally:
                 self._source = None
@@ -238,8 +243,8 @@ class Corpus:
                     self.report.note(source.name, "encoding", message)
 
     def _plausible(
-        self, name: str, known: Format, items: Iterator[Document | Deletion]
-    ) -> Iterator[Document | Deletion]:
+        self, name: str, known: Format, items: Iterator[CorpusItem]
+    ) -> Iterator[CorpusItem]:
         """The same items; looks at the first ones before it yields any."""
         first = [] if self._selection.force else list(islice(items, SAMPLE))
         documents = [item for item in first if isinstance(item, Document)]
@@ -285,7 +290,7 @@ class Corpus:
         return Document(identifier, body=clean_text("\n".join(lines)))
 
 
-def _begin(items: Iterator[Document | Deletion]) -> Iterator[Document | Deletion]:
+def _begin(items: Iterator[CorpusItem]) -> Iterator[CorpusItem]:
     """The same items, of which the first is read now, before any file is.
 
     What looks like something else raises now, what cannot be read in its turn.
@@ -299,7 +304,7 @@ def _begin(items: Iterator[Document | Deletion]) -> Iterator[Document | Deletion
     return chain(first, items)
 
 
-def _raising(error: InputError) -> Iterator[Document | Deletion]:
+def _raising(error: InputError) -> Iterator[CorpusItem]:
     yield from ()
     raise error
 
@@ -334,6 +339,7 @@ def read_corpus(
     ignore: Sequence[str] = (),
     force: bool = False,
     texts: bool = False,
+    corrections: bool = False,
 ) -> Corpus:
     """Open corpus files in any known format, compressed (gzip, bzip2, xz, Zstandard) or not.
 
@@ -342,6 +348,8 @@ def read_corpus(
     patterns `glob` and `ignore`; other files are listed in the log and left out.
     `texts` takes a plain text as a document, where no labels are needed. `force`
     reads files that do not look like a corpus, which raise WrongKindError otherwise.
+    With `corrections`, a record that has an id and labels but no text is a
+    `Correction`, as `labelkin learn` reads it.
     """
     return Corpus(
         [Path(path) for path in paths],
@@ -351,4 +359,5 @@ def read_corpus(
         ignore=ignore,
         force=force,
         texts=texts,
+        corrections=corrections,
     )

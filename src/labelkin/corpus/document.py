@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from labelkin.corpus.revision import parse_revision
 from labelkin.exceptions import InputError
 
 # Why the metadata or fields of a document cannot be stored or written.
@@ -20,7 +21,9 @@ class Document:
     vocabulary resolves them. `label_names` maps a label to the name that the
     source gives beside it, so that an id missing from the vocabulary can still
     be resolved by name. `major_labels` are those of the labels that the source
-    marks as the document's main topics.
+    marks as the document's main topics. `revision` is a date or a version
+    number: a collection leaves out a record that is older than the stored one.
+    `where` is the place that it was read from, for messages.
     """
 
     id: str
@@ -32,6 +35,8 @@ class Document:
     labels: tuple[str, ...] = ()
     label_names: Mapping[str, str] = field(default_factory=dict)
     major_labels: tuple[str, ...] = ()
+    revision: str | None = None
+    where: str = field(default="", compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse values that would be taken for something else, such as letters for labels."""
@@ -41,6 +46,7 @@ class Document:
                     f"document {self.id!r}: {name} is {value!r}, which is not a string"
                 )
         _check_labels(self)
+        _check_revision(self)
         if not isinstance(self.fields, Mapping):
             raise InputError(
                 f"document {self.id!r}: fields is {self.fields!r}; give names and texts"
@@ -79,12 +85,15 @@ class Correction:
     labels: tuple[str, ...] = ()
     label_names: Mapping[str, str] = field(default_factory=dict)
     major_labels: tuple[str, ...] = ()
+    revision: str | None = None
+    where: str = field(default="", compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse values that would be taken for something else, such as letters for labels."""
         if not isinstance(self.id, str):
             raise InputError(f"correction {self.id!r}: the id is not a string")
         _check_labels(self)
+        _check_revision(self)
 
     def applied_to(self, document: Document) -> Document:
         """The document with these headings."""
@@ -93,6 +102,7 @@ class Correction:
             labels=self.labels,
             label_names=self.label_names,
             major_labels=self.major_labels,
+            revision=self.revision or document.revision,
         )
 
 
@@ -105,3 +115,17 @@ def _check_labels(item: Document | Correction) -> None:
         if isinstance(value, str) or value is None:
             kind = type(item).__name__.lower()
             raise InputError(f"{kind} {item.id!r}: {name} is {value!r}; give a tuple of strings")
+
+
+def _check_revision(item: Document | Correction) -> None:
+    """Write the revision in the one form that can be compared."""
+    if item.revision is None:
+        return
+    revision = parse_revision(item.revision)
+    if revision is None:
+        kind = type(item).__name__.lower()
+        raise InputError(
+            f"{kind} {item.id!r}: revision is {item.revision!r}; give a date such as '2024-03-05' "
+            "or a version number"
+        )
+    object.__setattr__(item, "revision", revision)

@@ -62,7 +62,8 @@ TEXT_WITHOUT_SUBJECTS = "text without subjects"
 class Selection:
     """Which files of a folder are wanted, and what they are read as.
 
-    `texts` says that labels are not needed, so that a plain text is a document.
+    `texts` says that labels are not needed, so that a plain text is a document,
+    `corrections` that texts are not needed.
     """
 
     glob: Sequence[str] = ()
@@ -71,6 +72,7 @@ class Selection:
     force: bool = False
     format: Format | None = None
     label_separator: str = "|"
+    corrections: bool = False
 
     def wants(self, relative: str) -> bool:
         """Whether --glob and --ignore let this file through."""
@@ -296,10 +298,11 @@ def _kind_by_content(source: Source, selection: Selection) -> str:
         return text if extension == ".txt" and b"\x00" not in source.head else "unknown format"
     if known == "annif-tsv" and not has_subjects(source.head) and extension != ".tsv":
         return text if extension == ".txt" else "unknown format"
-    if known in ("csv", "tsv") and not has_text_column(source.head):
-        return "table without texts"
-    if extension == ".json" and known != "pubmed" and not TEXT_KEY.search(source.head):
-        return "JSON without texts" if _is_json(source.head) else _CORPUS
+    if not selection.corrections:
+        if known in ("csv", "tsv") and not has_text_column(source.head):
+            return "table without texts"
+        if extension == ".json" and known != "pubmed" and not TEXT_KEY.search(source.head):
+            return "JSON without texts" if _is_json(source.head) else _CORPUS
     is_documentation = _is_named_as_documentation(source.path.name)
     if known != "annif-tsv" and not is_documentation:
         return _CORPUS

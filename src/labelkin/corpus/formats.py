@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 from labelkin.corpus.bioasq import OPENING
 from labelkin.corpus.compression import without_suffix
-from labelkin.corpus.document import Deletion, Document
+from labelkin.corpus.document import CorpusItem
 from labelkin.corpus.foreign import (
     VOCABULARY,
     is_vocabulary,
@@ -37,11 +37,11 @@ class Format:
     description: str
     reader: str
 
-    def read(self, source: Source | AnnifFolder, intake: Intake) -> Iterator[Document | Deletion]:
+    def read(self, source: Source | AnnifFolder, intake: Intake) -> Iterator[CorpusItem]:
         """The documents of `source`, which is a folder for `annif-folder` only."""
         module, function = self.reader.split(":")
         reader = getattr(import_module(f"labelkin.corpus.{module}"), function)
-        return cast("Iterator[Document | Deletion]", reader(source, intake))
+        return cast("Iterator[CorpusItem]", reader(source, intake))
 
 
 FORMATS = {

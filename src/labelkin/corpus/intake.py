@@ -1,4 +1,4 @@
-"""Converts the records of all readers to documents and reports those it cannot convert."""
+"""Converts the records of all readers to documents or corrections; reports those it cannot."""
 
 from __future__ import annotations
 
@@ -10,9 +10,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from labelkin.corpus.checksum_set import ChecksumSet
-from labelkin.corpus.document import Document
+from labelkin.corpus.document import Correction, Document
 from labelkin.corpus.json_values import RepeatedKeys, parse_json, parse_line
-from labelkin.corpus.record import RecordError, document_from_record
+from labelkin.corpus.record import (
+    RecordError,
+    correction_from_record,
+    document_from_record,
+    has_text,
+)
 from labelkin.corpus.report import ReadReport
 from labelkin.corpus.text import text_checksum
 
@@ -59,33 +64,48 @@ class Intake:
     A record that cannot become a document is skipped and reported.
     `label_separator` separates the labels in one cell of a table. A record
     without an id gets one from its text, so that it has the same id in every
-    file and on every line; the same text again in one source is numbered.
+    file and on every line; the same text again in one source is numbered. With
+    `corrections`, a record without a text is a correction.
     """
 
     source_name: str
     report: ReadReport
     label_separator: str = "|"
+    corrections: bool = False
     _texts: ChecksumSet = field(default_factory=ChecksumSet)
     _repeats: Counter[int] = field(default_factory=Counter)
 
-    def take(self, record: object, where: str, *, needs_id: bool = True) -> Iterator[Document]:
-        """Yield the document that `record` describes, or nothing if it is skipped."""
+    def take(
+        self, record: object, where: str, *, needs_id: bool = True
+    ) -> Iterator[Document | Correction]:
+        """Yield what `record` describes, or nothing if it is skipped."""
         not_finite_values = not_finite(record)
         if not_finite_values:
             values = ", ".join(map(json.dumps, not_finite_values[:_SHOWN_VALUES]))
             message = f"{values} is not a number that JSON has and was read as null"
             self.report.note(self.source_name, where, message)
+            record = with_nulls(record)
+        common: dict[str, Any] = {
+            "label_separator": self.label_separator,
+            "note": lambda message: self.report.note(self.source_name, where, message),
+            "where": self.place(where),
+        }
+        item: Document | Correction
         try:
-            document = document_from_record(
-                with_nulls(record) if not_finite_values else record,
-                needs_id=needs_id,
-                label_separator=self.label_separator,
-                note=lambda message: self.report.note(self.source_name, where, message),
-            )
+            if self.corrections and isinstance(record, dict) and not has_text(record):
+                item = correction_from_record(record, **common)
+            else:
+                item = document_from_record(record, needs_id=needs_id, **common)
         except RecordError as error:
             self.report.skip(self.source_name, where, str(error))
-        else:
-            yield document if document.id else replace(document, id=self._text_id(document))
+            return
+        if isinstance(item, Document) and not item.id:
+            item = replace(item, id=self._text_id(item))
+        yield item
+
+    def place(self, where: str) -> str:
+        """A place in the source with the name of the source."""
+        return f"{self.source_name}, {where}" if self.source_name else where
 
     def _text_id(self, document: Document) -> str:
         """An id made from the text, with a number if the text has occurred before."""

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from labelkin.corpus.document import Document
+from labelkin.corpus.document import Correction, Document
 from labelkin.corpus.intake import Intake
 from labelkin.corpus.json_values import spans_lines, stream_values
 from labelkin.corpus.record import lift_title
 from labelkin.corpus.source import Source
 
 
-def read_jsonl(source: Source, intake: Intake) -> Iterator[Document]:
+def read_jsonl(source: Source, intake: Intake) -> Iterator[Document | Correction]:
     """Read lines of `{"id", "title", "abstract", "labels": [id|URI|name], "language"?, …}`."""
     for record, where in _records(source, intake):
         yield from intake.take(record, where)
 
 
-def read_annif_jsonl(source: Source, intake: Intake) -> Iterator[Document]:
+def read_annif_jsonl(source: Source, intake: Intake) -> Iterator[Document | Correction]:
     """Read lines of `{"document_id"?, "text", "metadata", "subjects": [{"uri", "label"}]}`."""
     for record, where in _records(source, intake):
         if isinstance(record, dict):

@@ -10,6 +10,7 @@ from labelkin.corpus.document import Deletion, Document
 from labelkin.corpus.intake import Intake
 from labelkin.corpus.language import normalise_language
 from labelkin.corpus.record import RecordError, checked_id
+from labelkin.corpus.revision import parse_revision
 from labelkin.corpus.source import Source
 from labelkin.corpus.text import clean_label, clean_text, is_valid_id
 from labelkin.corpus.xml import stream_elements
@@ -35,14 +36,14 @@ def read_pubmed(source: Source, intake: Intake) -> Iterator[Document | Deletion]
                     where = f"DeleteCitation (line {node.sourceline})"
                     intake.report.skip(source.name, where, "no usable PMID")
             continue
+        where = f"PMID {element.findtext('PMID') or 'missing'} (line {element.sourceline})"
         try:
-            yield _document(element)
+            yield _document(element, intake.place(where))
         except RecordError as error:
-            where = f"PMID {element.findtext('PMID') or 'missing'} (line {element.sourceline})"
             intake.report.skip(source.name, where, str(error))
 
 
-def _document(citation: _Element) -> Document:
+def _document(citation: _Element, where: str) -> Document:
     if citation.tag == "BookDocument":
         raise RecordError("a book record, not an article")
     pmid = (citation.findtext("PMID") or "").strip()
@@ -75,7 +76,17 @@ def _document(citation: _Element) -> Document:
         labels=_labels(headings),
         label_names={heading["ui"]: heading["name"] for heading in headings if heading["ui"]},
         major_labels=_labels([heading for heading in headings if _is_major(heading)]),
+        revision=_revision(citation.find("DateRevised")),
+        where=where,
     )
+
+
+def _revision(revised: _Element | None) -> str | None:
+    """The day on which a citation was last changed; None if the element is not a date."""
+    if revised is None:
+        return None
+    parts = [(revised.findtext(name) or "").strip().zfill(2) for name in ("Year", "Month", "Day")]
+    return parse_revision("-".join(parts))
 
 
 def _inner_text(element: _Element | None) -> str:

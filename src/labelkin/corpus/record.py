@@ -1,4 +1,4 @@
-"""Converts a decoded record (a JSON object, a table row) to a Document.
+"""Converts a decoded record (a JSON object, a table row) to a Document or a Correction.
 
 This module is the one place that knows the key names of the sources: BioASQ
 uses `abstractText` and `meshMajor`, Annif `text` and `subjects`, others
@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from labelkin.corpus.document import Document
+from labelkin.corpus.document import Correction, Document
 from labelkin.corpus.language import normalise_language
+from labelkin.corpus.revision import parse_revision
 from labelkin.corpus.text import (
     clean_label,
     clean_text,
@@ -25,6 +26,7 @@ TITLE_KEYS = ("title",)
 BODY_KEYS = ("abstract", "abstractText", "body", "text")
 LABEL_KEYS = ("labels", "subjects", "meshMajor", "headings", "decsCodes")
 LANGUAGE_KEYS = ("language", "lang")
+REVISION_KEYS = ("revision", "date_revised", "dateRevised")
 MAJOR_KEY = "major_labels"
 _DEEPEST_METADATA = 50
 _LABEL_ID_KEYS = ("id", "uri", "ui")
@@ -48,12 +50,13 @@ def document_from_record(
     needs_id: bool = True,
     label_separator: str = "|",
     note: Note = _ignore,
+    where: str = "",
 ) -> Document:
     """The document that `record` describes; RecordError if it has no text or no usable id.
 
     An id is kept as it is or refused. Without `needs_id`, a record without an
     id gives a document with an empty one. `note` is called with a message for
-    each value that had to be repaired.
+    each value that had to be repaired. `where` is the place of the record.
 
     Unknown keys are kept as metadata. The first of several texts (`abstract`,
     `body`, `text`) is the body; the others and the members of `fields` are
@@ -68,12 +71,8 @@ def document_from_record(
     body_key = next((key for key, text in texts.items() if text), None)
     fields = {key: text for key, text in texts.items() if text and key != body_key}
     fields.update(_text_fields(rest.pop("fields", None), note))
-    given = _take(rest, LABEL_KEYS)
-    labels, names = labels_of(given, label_separator, note)
-    major = marked_labels(given) | set(
-        labels_of(rest.pop(MAJOR_KEY, None), label_separator, note)[0]
-    )
-    names.update(_label_names(rest.pop("label_names", None)))
+    labels, names, major = _take_headings(rest, label_separator, note)
+    revision = _take_revision(rest, note)
     body = texts[body_key] if body_key else ""
     if not (title or body or fields):
         raise RecordError("no text: title and abstract are missing or empty")
@@ -85,9 +84,72 @@ def document_from_record(
         language=_language(_take(rest, LANGUAGE_KEYS), note),
         metadata=_metadata(rest, note),
         labels=labels,
-        label_names={label: names[label] for label in labels if label in names},
-        major_labels=_major(labels, major, note),
+        label_names=names,
+        major_labels=major,
+        revision=revision,
+        where=where,
     )
+
+
+def has_text(record: Mapping[str, Any]) -> bool:
+    """Whether a record has a text, or something else in its place that has to be reported."""
+    further = record.get("fields")
+    values = [record.get(key) for key in (*TITLE_KEYS, *BODY_KEYS)]
+    values += further.values() if isinstance(further, Mapping) else [further]
+    return any(value.strip() if isinstance(value, str) else value is not None for value in values)
+
+
+def correction_from_record(
+    record: Mapping[str, Any],
+    *,
+    label_separator: str = "|",
+    note: Note = _ignore,
+    where: str = "",
+) -> Correction:
+    """The correction that a record without a text describes: an id and all headings.
+
+    An empty list of labels removes the headings of the document; RecordError if
+    there is no list, or nothing but blanks in it. Other keys are reported.
+    """
+    rest = {key: value for key, value in record.items() if value not in (None, "")}
+    identifier = _identifier(_take(rest, ID_KEYS), needs_id=True)
+    given = next((rest[key] for key in LABEL_KEYS if key in rest), None)
+    if given is None:
+        raise RecordError('neither a text nor labels; "labels": [] removes all headings')
+    labels, names, major = _take_headings(rest, label_separator, note)
+    if not labels and given != []:
+        raise RecordError('the labels are blank; "labels": [] removes all headings')
+    revision = _take_revision(rest, note)
+    ignored = [key for key in rest if key not in (*TITLE_KEYS, *BODY_KEYS, "fields")]
+    if ignored:
+        note(f"without a text, only labels are stored; ignored: {', '.join(ignored)}")
+    return Correction(identifier, labels, names, major, revision, where)
+
+
+def _take_headings(
+    rest: dict[str, Any], separator: str, note: Note
+) -> tuple[tuple[str, ...], dict[str, str], tuple[str, ...]]:
+    """Remove and return labels, their names, and those of them that are major."""
+    given = _take(rest, LABEL_KEYS)
+    labels, names = labels_of(given, separator, note)
+    major = marked_labels(given) | set(labels_of(rest.pop(MAJOR_KEY, None), separator, note)[0])
+    names.update(_label_names(rest.pop("label_names", None)))
+    named = {label: names[label] for label in labels if label in names}
+    return labels, named, _major(labels, major, note)
+
+
+def _take_revision(rest: dict[str, Any], note: Note) -> str | None:
+    """Remove and return the revision; a value that is none stays in `rest`."""
+    for key in REVISION_KEYS:
+        value = rest.get(key)
+        if value in (None, ""):
+            continue
+        revision = parse_revision(value)
+        if revision is not None:
+            del rest[key]
+            return revision
+        note(f'{value!r} in "{key}" is neither a date nor a version number: not a revision')
+    return None
 
 
 def lift_title(record: dict[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ _ENOUGH_PROBLEMS = 1000
 class ReadReport:
     """Counts of one pass over a corpus; problems are logged as they occur.
 
-    `read` counts all records, also those that were skipped.
+    `read` counts all records, also those that were skipped, and corrections.
     `files_damaged` lists the files that were read in part, `files_refused`
     those that could not be read at all, `files_left_out` those of a folder that
     are no corpus files.
@@ -27,6 +27,7 @@ class ReadReport:
     read: int = 0
     skipped: int = 0
     without_labels: int = 0
+    corrections: int = 0
     deletions: int = 0
     files: int = 0
     files_damaged: list[str] = field(default_factory=list)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from labelkin.corpus.document import Document
+from labelkin.corpus.document import Correction, Document
 from labelkin.corpus.intake import Intake
 from labelkin.corpus.json_values import parse_json
 from labelkin.corpus.record import (
@@ -20,6 +20,7 @@ from labelkin.corpus.record import (
     LABEL_KEYS,
     LANGUAGE_KEYS,
     MAJOR_KEY,
+    REVISION_KEYS,
     TITLE_KEYS,
     RecordError,
 )
@@ -43,6 +44,7 @@ COLUMNS = {
         *BODY_KEYS,
         *LABEL_KEYS,
         *LANGUAGE_KEYS,
+        *REVISION_KEYS,
         MAJOR_KEY,
         _URIS,
         _NAMES,
@@ -100,7 +102,7 @@ def column_name(cell: str) -> str:
     return COLUMNS.get(name.casefold(), name)
 
 
-def read_csv(source: Source, intake: Intake) -> Iterator[Document]:
+def read_csv(source: Source, intake: Intake) -> Iterator[Document | Correction]:
     """Read columns named as in JSONL (`id`, `title`, `abstract`, `labels`, `language`, …).
 
     The intake's separator separates several labels in one cell; Annif's columns
@@ -124,7 +126,7 @@ def _without_guards(rows: Iterator[Row]) -> Iterator[Row]:
         return
 
 
-def read_tsv(source: Source, intake: Intake) -> Iterator[Document]:
+def read_tsv(source: Source, intake: Intake) -> Iterator[Document | Correction]:
     """Like CSV, but tab-separated; quotes have no special meaning."""
     yield from _read_rows(source, intake, tsv_rows(source))
 
@@ -195,15 +197,24 @@ def _fields_of_any_size(text: list[str]) -> Iterator[None]:
             csv.field_size_limit(limit)
 
 
-def _read_rows(source: Source, intake: Intake, rows: Iterator[Row]) -> Iterator[Document]:
+def _read_rows(
+    source: Source, intake: Intake, rows: Iterator[Row]
+) -> Iterator[Document | Correction]:
     _, first = next(rows, (0, []))
     header = [column_name(cell) for cell in first]
     if (twice := repeated_column(header)) is not None:
         raise FormatError(f"{source.name}: a column name occurs twice in the header: {twice}")
-    if not {*TITLE_KEYS, *BODY_KEYS} & {*header}:
+    needed = {*TITLE_KEYS, *BODY_KEYS}
+    if intake.corrections:
+        needed |= {*LABEL_KEYS, _URIS, _NAMES}
+    if not needed & {*header}:
+        what = "text or labels" if intake.corrections else "text"
+        wanted = (
+            "title, abstract, text or labels" if intake.corrections else "title, abstract or text"
+        )
         raise FormatError(
-            f"{source.name}: no column with text; the header names {', '.join(header)[:100]}, "
-            "but one of title, abstract or text is needed"
+            f"{source.name}: no column with {what}; the header names {', '.join(header)[:100]}, "
+            f"but one of {wanted} is needed"
         )
     has_id = any(key in header for key in ID_KEYS)
     for number, cells in rows:

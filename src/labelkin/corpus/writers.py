@@ -44,6 +44,7 @@ def to_record(document: Document) -> dict[str, Any]:
         "metadata": dict(document.metadata),
         "label_names": dict(document.label_names),
         MAJOR_KEY: list(document.major_labels),
+        "revision": document.revision,
     }
     return record | {key: value for key, value in optional.items() if value}
 
@@ -122,6 +123,8 @@ def _row(document: Document, header: dict[str, None]) -> dict[str, str]:
     }
     if document.major_labels:
         row[MAJOR_KEY] = _labels_cell(document.major_labels)
+    if document.revision:
+        row["revision"] = document.revision
     objects: dict[str, dict[str, Any]] = {
         "fields": {},
         "metadata": {},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from labelkin.corpus.document import Document
@@ -27,6 +27,25 @@ class Neighbour:
     score: float
     headings: tuple[Concept, ...] = ()
     terms: tuple[MatchedTerm, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDocument:
+    """A document of a collection with its neighbours, and the generation that both are of.
+
+    `headings` has the concept of each of its labels, None for those that the
+    vocabulary lacks.
+    """
+
+    generation: int
+    document: Document
+    headings: Mapping[str, Concept | None]
+    neighbours: list[Neighbour]
+
+    @property
+    def unresolved(self) -> list[str]:
+        """The labels that the vocabulary lacks."""
+        return [label for label, concept in self.headings.items() if concept is None]
 
 
 def describe(

@@ -15,6 +15,7 @@ _ABOUT = {
     403: "Writing is off.",
     404: "There is no such collection, document, concept or project.",
     408: "The client was too slow.",
+    409: "A newer revision is stored.",
     413: "The body, a text or the number of documents is too large.",
     415: "The body has another media type than expected.",
     422: "The request asks for something that cannot be done.",

@@ -41,7 +41,7 @@ _ABOUT = (
 )
 _OPENAPI = "/api/v1/openapi.json"
 # Routes that take other bodies than JSON.
-_OTHER_TYPES = ("/annotate", "/documents", "/read", "/worklists")
+_OTHER_TYPES = ("/annotate", "/documents", "/learn", "/read", "/worklists")
 
 
 def create_app(service: Service) -> ASGIApp:

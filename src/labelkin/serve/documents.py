@@ -1,4 +1,4 @@
-"""Stored documents: get, add, replace, correct, remove, and annotate streams of new ones."""
+"""Stored documents: get, add, correct, replace, remove, and annotate streams of new ones."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from labelkin.corpus.document import Correction
 from labelkin.corpus.json_values import parse_json
 from labelkin.corpus.record import RecordError, labels_of, marked_labels
+from labelkin.corpus.revision import parse_revision
 from labelkin.exceptions import LabelkinError
 from labelkin.messages import (
     Asked,
@@ -20,6 +21,7 @@ from labelkin.messages import (
     DocumentMessage,
     DocumentPage,
     Record,
+    StoredDocumentMessage,
     WriteReport,
     as_json,
 )
@@ -28,14 +30,14 @@ from labelkin.serve.answers import answered, problems
 from labelkin.serve.catalogue import ServedCollection
 from labelkin.serve.problems import ProblemError
 from labelkin.serve.records import Records, media_type, query_of
-from labelkin.serve.service import CollectionOf, Service, ServiceOf, WriterOf
+from labelkin.serve.service import CollectionOf, Service, ServiceOf, WriterOf, refuse_stale
 from labelkin.serve.streams import JSON_LINES, Lines, LinesResponse, is_json_lines, line_batches
 from labelkin.serve.suggestions import settings_of, suggested
 from labelkin.store.reports import AddReport
 
 router = APIRouter(tags=["documents"])
 _READ = problems(404, 422, 429, 503)
-_WRITE = problems(400, 401, 403, 404, 408, 413, 415, 422, 429, 503, 507)
+_WRITE = problems(400, 401, 403, 404, 408, 409, 413, 415, 422, 429, 503, 507)
 # Documents of a stream that are annotated, and that are stored, at a time.
 _ANNOTATED = 100
 _STORED = 1000
@@ -52,6 +54,22 @@ _LINES = {
         },
     }
 }
+_RECORDS = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": {
+                    "anyOf": [
+                        {"$ref": "#/components/schemas/Record"},
+                        {"type": "array", "items": {"$ref": "#/components/schemas/Record"}},
+                    ]
+                }
+            },
+            JSON_LINES: {"schema": {"type": "string", "format": "binary"}},
+        },
+    }
+}
 _ONE_OR_MORE: TypeAdapter[Record | list[Record]] = TypeAdapter(Record | list[Record])
 
 
@@ -59,6 +77,7 @@ GenerationOf = Annotated[
     int | None,
     Query(ge=0, le=2**53, description="Answer from this state of the collection or a later one."),
 ]
+TakeOlder = Annotated[bool, Query(description="Store records also if a newer revision is stored.")]
 
 
 @router.get("/documents", response_model=DocumentPage, responses=_READ)
@@ -86,55 +105,72 @@ async def list_documents(
     return answered(await service.run(work))
 
 
-@router.get("/documents/{identifier:path}", response_model=DocumentMessage, responses=_READ)
+@router.get("/documents/{identifier:path}", response_model=StoredDocumentMessage, responses=_READ)
 async def get_document(
-    service: ServiceOf, served: CollectionOf, identifier: str, generation: GenerationOf = None
+    service: ServiceOf,
+    served: CollectionOf,
+    identifier: str,
+    neighbours: Annotated[
+        int, Query(ge=0, le=10_000, description="How many of the nearest documents to list.")
+    ] = 0,
+    representation: str | None = None,
+    language: str | None = None,
+    generation: GenerationOf = None,
 ) -> Response:
-    """One document with its headings."""
+    """One document with its headings and, if asked for, its nearest neighbours."""
 
     def work() -> DocumentMessage:
         served.require(generation)
-        snapshot = served.snapshot
-        document = snapshot.document(identifier)
-        if document is None:
+        served.check_representation(representation)
+        shown = served.language(language)
+        stored = served.indexer.show(identifier, neighbours, representation=representation)
+        if stored is None:
             raise _missing(identifier)
-        return DocumentMessage.of(document, snapshot.vocabulary.__contains__)
+        message = StoredDocumentMessage.from_stored(stored, shown)
+        # One without neighbours can be sent back as it is.
+        return message if neighbours else DocumentMessage(**dict(message))
 
     return answered(await service.run(work))
 
 
-@router.post(
-    "/documents",
-    response_model=WriteReport,
-    responses=_WRITE,
-    openapi_extra={
-        "requestBody": {
-            "required": True,
-            "content": {
-                "application/json": {
-                    "schema": {
-                        "anyOf": [
-                            {"$ref": "#/components/schemas/Record"},
-                            {
-                                "type": "array",
-                                "items": {"$ref": "#/components/schemas/Record"},
-                            },
-                        ]
-                    }
-                },
-                JSON_LINES: {"schema": {"type": "string", "format": "binary"}},
-            },
-        }
-    },
-)
-async def add_documents(service: WriterOf, request: Request, served: CollectionOf) -> Response:
+@router.post("/documents", response_model=WriteReport, responses=_WRITE, openapi_extra=_RECORDS)
+async def add_documents(
+    service: WriterOf, request: Request, served: CollectionOf, take_older: TakeOlder = False
+) -> Response:
     """Store documents; those with a known id are replaced.
 
     Send one document, a list of them, or JSON Lines without a limit. Records
-    that cannot be stored are reported and skipped.
+    that cannot be stored, or are older than the stored ones, are reported and
+    skipped; if all of them are older, the answer is a 409.
     """
+    return await _stored(service, request, served, Records(), take_older=take_older)
+
+
+@router.post("/learn", response_model=WriteReport, responses=_WRITE, openapi_extra=_RECORDS)
+async def learn(
+    service: WriterOf, request: Request, served: CollectionOf, take_older: TakeOlder = False
+) -> Response:
+    """Correct the headings of stored documents; counts at the next request.
+
+    Send records with an `id` and `labels` as to `documents`: one, a list, or
+    JSON Lines. An empty list of labels removes all headings. Records of documents
+    that are not stored are reported and skipped; those with a text are stored.
+    """
+    records = Records(corrections=True)
+    return await _stored(service, request, served, records, take_older=take_older)
+
+
+async def _stored(
+    service: Service,
+    request: Request,
+    served: ServedCollection,
+    records: Records,
+    *,
+    take_older: bool,
+) -> Response:
+    """Store the records in the body of a request, and answer what became of them."""
     if is_json_lines(request):
-        return answered(await _add_stream(service, request, served))
+        return answered(await _store_stream(service, request, served, records, take_older))
     given = media_type(request)
     if given != "application/json":
         raise ProblemError(
@@ -142,12 +178,13 @@ async def add_documents(service: WriterOf, request: Request, served: CollectionO
         )
     parsed = _parsed(await request.body())
     given_records = parsed if isinstance(parsed, list) else [parsed]
-    records = Records()
-    documents = records.documents(
+    items = records.items(
         (f"document {number}", record) for number, record in enumerate(given_records, start=1)
     )
-    service.check_texts(documents)
-    report = await service.run(lambda: service.write(served, documents, records), writes=True)
+    service.check_texts(items)
+    report = await service.run(
+        lambda: service.write(served, items, records, take_older=take_older), writes=True
+    )
     service.metrics.wrote(served.name, report)
     return answered(report)
 
@@ -167,24 +204,33 @@ def _parsed(body: bytes) -> Any:
     return value
 
 
-async def _add_stream(service: Service, request: Request, served: ServedCollection) -> WriteReport:
-    """Store the documents of JSON Lines, a batch at a time."""
+async def _store_stream(
+    service: Service,
+    request: Request,
+    served: ServedCollection,
+    records: Records,
+    take_older: bool,
+) -> WriteReport:
+    """Store the records of JSON Lines, a batch at a time."""
     await service.loaded()
-    records, total = Records(), AddReport()
+    total, count = AddReport(), 0
     longest = service.settings.max_characters * _BYTES_A_CHARACTER
     async for batch in line_batches(request, longest, _STORED, eager=False):
 
-        def work(batch: Lines = batch) -> AddReport:
+        def work(batch: Lines = batch) -> tuple[AddReport, int]:
             given = [
                 record
                 for number, line in batch
                 for record in records.on_line(line, f"line {number}")
             ]
-            documents = records.documents(given)
-            service.check_lengths(documents, batch[0][0])
-            return served.indexer.add(documents)
+            items = records.items(given)
+            service.check_lengths(items, batch[0][0])
+            return served.indexer.add(items, take_older=take_older), len(items)
 
-        total.merge(await service.gate.patient(work, writes=True))
+        report_of_batch, stored = await service.gate.patient(work, writes=True)
+        total.merge(report_of_batch)
+        count += stored
+    refuse_stale(total, count)
     generation = await service.gate.patient(served.settled, writes=True)
     report = WriteReport.of(
         total,
@@ -199,7 +245,11 @@ async def _add_stream(service: Service, request: Request, served: ServedCollecti
 
 @router.put("/documents/{identifier:path}", response_model=WriteReport, responses=_WRITE)
 async def put_document(
-    service: WriterOf, served: CollectionOf, identifier: str, record: Record
+    service: WriterOf,
+    served: CollectionOf,
+    identifier: str,
+    record: Record,
+    take_older: TakeOlder = False,
 ) -> Response:
     """Store one document under this id, in place of the one that has it."""
     if not identifier.strip():
@@ -212,14 +262,20 @@ async def put_document(
     if records.report.left_out:
         raise ProblemError(422, records.report.left_out[0].problem)
     service.check_texts(documents)
-    report = await service.run(lambda: service.write(served, documents, records), writes=True)
+    report = await service.run(
+        lambda: service.write(served, documents, records, take_older=take_older), writes=True
+    )
     service.metrics.wrote(served.name, report)
     return answered(report)
 
 
 @router.patch("/documents/{identifier:path}", response_model=WriteReport, responses=_WRITE)
 async def correct_document(
-    service: WriterOf, served: CollectionOf, identifier: str, correction: CorrectionRequest
+    service: WriterOf,
+    served: CollectionOf,
+    identifier: str,
+    correction: CorrectionRequest,
+    take_older: TakeOlder = False,
 ) -> Response:
     """Replace the headings of a document; its text stays. Counts at the next request."""
     try:
@@ -228,9 +284,16 @@ async def correct_document(
     except RecordError as error:
         raise ProblemError(422, str(error)) from None
     major = tuple(label for label in labels if label in marked)
-    item = Correction(identifier, labels, names, major)
+    revision = parse_revision(correction.revision)
+    if correction.revision is not None and revision is None:
+        raise ProblemError(
+            422, f"the revision {correction.revision!r} is neither a date nor a version number"
+        )
+    item = Correction(identifier, labels, names, major, revision)
     records = Records()
-    report = await service.run(lambda: service.write(served, [item], records), writes=True)
+    report = await service.run(
+        lambda: service.write(served, [item], records, take_older=take_older), writes=True
+    )
     if report.missing:
         raise _missing(identifier)
     service.metrics.wrote(served.name, report)

@@ -24,7 +24,7 @@ from labelkin.serve.service import Service
 access_logger = logging.getLogger("labelkin.access")
 
 # Routes whose bodies are streams: their lines are limited, not the whole.
-_STREAMS = re.compile(r"/api/v1/collections/[^/]+/(annotate|documents)/*")
+_STREAMS = re.compile(r"/api/v1/collections/[^/]+/(annotate|documents|learn)/*")
 # A route whose body is a file, which goes to disk, whatever its type.
 _UPLOADS = re.compile(r"/api/v1/collections/[^/]+/worklists/*")
 # Those who watch the service must not be kept out by those who use it.

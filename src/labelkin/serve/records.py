@@ -7,7 +7,7 @@ from typing import Any
 
 from fastapi import Request
 
-from labelkin.corpus.document import Document
+from labelkin.corpus.document import Correction, Document
 from labelkin.corpus.intake import Intake, with_nulls
 from labelkin.corpus.record import RecordError, document_from_record, lift_title
 from labelkin.corpus.report import ReadReport
@@ -64,24 +64,31 @@ class RequestReport(ReadReport):
 
 
 class Records:
-    """Turns the records of one request into documents to be stored; reports the others."""
+    """Turns the records of one request into documents to be stored; reports the others.
 
-    def __init__(self) -> None:
+    With `corrections`, records without a text are corrections.
+    """
+
+    def __init__(self, *, corrections: bool = False) -> None:
         self.report = RequestReport()
         self.ids: list[str] = []
-        self._intake = Intake("request", self.report)
+        self._intake = Intake("", self.report, corrections=corrections)
 
-    def documents(self, records: Iterable[tuple[str, object]]) -> list[Document]:
-        """The documents of records, which come with their places."""
-        documents = [
-            document
+    def items(self, records: Iterable[tuple[str, object]]) -> list[Document | Correction]:
+        """The documents and corrections of records, which come with their places."""
+        items = [
+            item
             for where, record in records
-            for document in self._intake.take(
+            for item in self._intake.take(
                 lift_title(record) if isinstance(record, dict) else record, where, needs_id=False
             )
         ]
-        self.ids += [document.id for document in documents[: max(_LISTED - len(self.ids), 0)]]
-        return documents
+        self.ids += [item.id for item in items[: max(_LISTED - len(self.ids), 0)]]
+        return items
+
+    def documents(self, records: Iterable[tuple[str, object]]) -> list[Document]:
+        """The documents of records, which come with their places."""
+        return [item for item in self.items(records) if isinstance(item, Document)]
 
     def on_line(self, line: str, where: str) -> list[tuple[str, object]]:
         """The records on one line of JSON Lines with their place."""

@@ -18,6 +18,7 @@ from labelkin.serve.metrics import Metrics
 from labelkin.serve.problems import ProblemError, busy
 from labelkin.serve.records import Records
 from labelkin.serve.settings import ServiceSettings, token
+from labelkin.store.reports import AddReport
 
 Result = TypeVar("Result")
 
@@ -63,7 +64,7 @@ class Service(Closing):
             await asyncio.sleep(_LOOK_SECONDS)
             waited += _LOOK_SECONDS
 
-    def check_texts(self, documents: Sequence[Document], first: int = 1) -> None:
+    def check_texts(self, documents: Sequence[Document | Correction], first: int = 1) -> None:
         """Refuse too many documents, and texts that are too long; `first` is for messages."""
         most = self.settings.max_documents
         if len(documents) > most:
@@ -74,11 +75,11 @@ class Service(Closing):
             )
         self.check_lengths(documents, first)
 
-    def check_lengths(self, documents: Iterable[Document], first: int = 1) -> None:
+    def check_lengths(self, documents: Iterable[Document | Correction], first: int = 1) -> None:
         """Refuse texts that are too long; `first` is the number of the first in messages."""
         longest = self.settings.max_characters
         for number, document in enumerate(documents, start=first):
-            if len(document.text) > longest:
+            if isinstance(document, Document) and len(document.text) > longest:
                 raise ProblemError(
                     413,
                     f"document {number} has {len(document.text)} characters; send at most "
@@ -86,10 +87,19 @@ class Service(Closing):
                 )
 
     def write(
-        self, collection: ServedCollection, items: Iterable[Document | Correction], records: Records
+        self,
+        collection: ServedCollection,
+        items: Sequence[Document | Correction],
+        records: Records,
+        *,
+        take_older: bool = False,
     ) -> WriteReport:
-        """Store documents or corrections; every request that follows sees them."""
-        report = collection.indexer.add(items)
+        """Store documents or corrections; every request that follows sees them.
+
+        A 409 if all of them are older than what is stored.
+        """
+        report = collection.indexer.add(items, take_older=take_older)
+        refuse_stale(report, len(items))
         generation = collection.settled()
         return WriteReport.of(
             report,
@@ -98,6 +108,20 @@ class Service(Closing):
             skipped=records.report.left_out,
             notes=records.report.repaired,
         )
+
+
+def refuse_stale(report: AddReport, given: int) -> None:
+    """Answer with a 409 if something was given and all of it is older than what is stored."""
+    if not report.stale or report.stale < given:
+        return
+    first = report.left_out[0]
+    parts = [{"where": one.where, "problem": one.problem} for one in report.left_out]
+    more = f" (and {report.stale - 1} more)" if report.stale > 1 else ""
+    raise ProblemError(
+        409,
+        f"document {first.id!r}: {first.problem}{more}; take_older=true stores it all the same",
+        parts=parts,
+    )
 
 
 # Coroutines, though they wait for nothing: FastAPI hands plain functions to a thread each time.

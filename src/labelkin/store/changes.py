@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from labelkin.corpus.document import CorpusItem, Correction, Deletion, Document
+from labelkin.corpus.revision import is_older
 from labelkin.corpus.text import is_valid_id
 from labelkin.exceptions import InputError
 from labelkin.store.reports import AddReport
@@ -26,9 +27,6 @@ class Change:
     def then(self, item: CorpusItem, report: AddReport) -> Change:
         """This change and a later item with the same id."""
         if isinstance(item, Correction):
-            if isinstance(self.item, Deletion):
-                report.add_missing(item.id)
-                return self
             corrected = item.applied_to(self.item) if isinstance(self.item, Document) else item
             return replace(self, item=corrected, corrections=self.corrections + 1)
         if isinstance(self.item, Correction):
@@ -39,20 +37,21 @@ class Change:
         return Change(item, superseded=self.superseded)
 
 
-def changes_by_id(items: Iterable[CorpusItem], report: AddReport) -> dict[str, Change]:
+def changes_by_id(
+    items: Iterable[CorpusItem],
+    stored: Mapping[str, str | None],
+    report: AddReport,
+    *,
+    take_older: bool = False,
+) -> dict[str, Change]:
     """The change of each id. The last record of an id counts, and it gives the id its place.
 
-    A correction applies to the document that precedes it. Duplicates, and
-    corrections without a document, are counted in `report`.
+    `stored` has the ids of all of the items that are stored, with their
+    revisions. A correction applies to the document that precedes it. Duplicates,
+    older records, and corrections without a document, are counted in `report`.
     """
     changes: dict[str, Change] = {}
-    for item in items:
-        if not is_valid_id(item.id):
-            if isinstance(item, Document):
-                raise InputError(_invalid_id(item))
-            if isinstance(item, Correction):
-                report.add_missing(item.id)
-            continue
+    for item in _admitted(items, stored, report, take_older):
         earlier = changes.pop(item.id, None)
         changes[item.id] = (
             Change(item, corrections=int(isinstance(item, Correction)))
@@ -60,6 +59,37 @@ def changes_by_id(items: Iterable[CorpusItem], report: AddReport) -> dict[str, C
             else earlier.then(item, report)
         )
     return changes
+
+
+def _admitted(
+    items: Iterable[CorpusItem],
+    stored: Mapping[str, str | None],
+    report: AddReport,
+    take_older: bool,
+) -> Iterator[CorpusItem]:
+    """The items that can be stored, with the revision that their document has afterwards.
+
+    An item without a revision keeps that of the document it changes.
+    """
+    revisions = dict(stored)
+    for item in items:
+        if isinstance(item, Deletion):
+            revisions.pop(item.id, None)
+            if is_valid_id(item.id):
+                yield item
+            continue
+        if isinstance(item, Document) and not is_valid_id(item.id):
+            raise InputError(_invalid_id(item))
+        if isinstance(item, Correction) and item.id not in revisions:
+            report.add_missing(item)
+            continue
+        known = revisions.get(item.id)
+        if known is not None and not take_older and is_older(item.revision, known):
+            report.add_stale(item, known)
+            continue
+        revised = item if item.revision or known is None else replace(item, revision=known)
+        revisions[item.id] = revised.revision
+        yield revised
 
 
 def _invalid_id(document: Document) -> str:

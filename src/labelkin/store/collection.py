@@ -32,7 +32,7 @@ from labelkin.exceptions import (
 )
 from labelkin.layout import DATABASE_NAME, LABELS_NAME, is_collection
 from labelkin.store.config import CONFIG_NAME, Config, WatchedConfig, write_config
-from labelkin.store.database import TEXT_INDEX, Database
+from labelkin.store.database import LATER_COLUMNS, TEXT_INDEX, Database
 from labelkin.store.folder import empty_folder, folder_errors_explained
 from labelkin.store.label_sets import LabelSegments, LabelSets, Rows
 from labelkin.store.manifest import (
@@ -84,15 +84,18 @@ class Collection(Reader, Closing):
                 self.upgrade()
 
     def upgrade(self) -> None:
-        """Add what documents stored by an earlier version lack: the checksums of their texts."""
+        """Add what documents stored by an earlier version lack: columns, checksums of texts."""
+        if self._lacking_columns():
+            with self.database.transaction() as connection:
+                # Another process may have added them meanwhile.
+                for name in self._lacking_columns():
+                    column = f"{name} {LATER_COLUMNS[name]}"
+                    connection.execute(f"ALTER TABLE documents ADD COLUMN {column}")
+                    if name == "text_checksum":
+                        connection.execute(TEXT_INDEX)
         if self._has_text_checksums():
             return
         logger.info("%s: adding checksums of the texts, once", self.path)
-        with self.database.transaction() as connection:
-            if not self._has_columns():
-                for column in ("heading_order BLOB", "text_checksum INTEGER"):
-                    connection.execute(f"ALTER TABLE documents ADD COLUMN {column}")
-                connection.execute(TEXT_INDEX)
         # Page by page: others can write meanwhile, and the log stays short.
         for page in self.text_pages("text_checksum IS NULL"):
             with self.database.transaction() as connection:

@@ -42,6 +42,8 @@ _WRITER_CACHE = "PRAGMA cache_size = -32000"
 IS_DEPRECATED = """instr(concept, '"deprecated": true') > 0"""
 
 TEXT_INDEX = "CREATE INDEX documents_by_text ON documents (text_checksum)"
+# Columns of documents that earlier versions did not have.
+LATER_COLUMNS = {"heading_order": "BLOB", "text_checksum": "INTEGER", "revision": "TEXT"}
 
 SCHEMA = f"""
 CREATE TABLE documents (
@@ -54,9 +56,10 @@ CREATE TABLE documents (
     metadata TEXT,               -- JSON
     labels BLOB NOT NULL,        -- vocabulary columns, ascending, int32 little-endian
     unresolved TEXT,             -- JSON: labels that the vocabulary lacks, with their names
-    digest BLOB NOT NULL,        -- of all but the last: an unchanged document is not stored again
+    digest BLOB NOT NULL,        -- of all above and the order: the same is not stored again
     heading_order BLOB,          -- see ResolvedLabels.places; NULL: labels, then unresolved
-    text_checksum INTEGER        -- finds documents with the same text
+    text_checksum INTEGER,       -- finds documents with the same text
+    revision TEXT                -- see corpus.revision; older records are left out
 );
 {TEXT_INDEX};
 CREATE INDEX documents_by_language ON documents (language);

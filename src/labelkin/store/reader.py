@@ -18,7 +18,7 @@ from labelkin.corpus.language import detect_language, usual_languages
 from labelkin.corpus.text import is_valid_id, text_checksum
 from labelkin.exceptions import CollectionDamagedError
 from labelkin.store.config import Config
-from labelkin.store.database import IS_DEPRECATED
+from labelkin.store.database import IS_DEPRECATED, LATER_COLUMNS
 from labelkin.store.label_sets import COLUMN_TYPE, LabelSets, Rows
 from labelkin.store.manifest import Manifest
 from labelkin.store.rows import (
@@ -163,21 +163,22 @@ class Reader(ABC):
         )
         return rows
 
-    def _has_columns(self) -> bool:
-        """Whether the database has the columns that version 0.1 did not have."""
+    def _lacking_columns(self) -> list[str]:
+        """The LATER_COLUMNS that the database of an earlier version does not have yet."""
         columns = self._query("SELECT name FROM pragma_table_info('documents')")
-        return ("text_checksum",) in columns
+        return [name for name in LATER_COLUMNS if (name,) not in columns]
 
     def _has_text_checksums(self) -> bool:
         """Whether all documents have the checksums of their texts."""
         lacking = "SELECT 1 FROM documents WHERE text_checksum IS NULL LIMIT 1"
-        return self._has_columns() and not self._query(lacking)
+        return "text_checksum" not in self._lacking_columns() and not self._query(lacking)
 
     def document_columns(self) -> str:
-        """DOCUMENT_COLUMNS as far as the database has them; one of version 0.1 lacks the order."""
-        if self._has_columns():
-            return DOCUMENT_COLUMNS
-        return DOCUMENT_COLUMNS.replace("heading_order", "NULL")
+        """DOCUMENT_COLUMNS, with NULL for those that the database does not have."""
+        columns = DOCUMENT_COLUMNS
+        for name in self._lacking_columns():
+            columns = columns.replace(name, "NULL")
+        return columns
 
     def in_order_of_id(self, columns: Sequence[int]) -> list[int]:
         """At most a thousand columns in the order of their concepts' ids."""

@@ -5,17 +5,32 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+from labelkin.corpus.document import Correction, Document
+
 _LISTED = 10
+_LISTED_RECORDS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A record that was not stored: why, and where it was read."""
+
+    id: str
+    problem: str
+    where: str = ""
 
 
 @dataclass
 class AddReport:
     """The outcome of one `add`, label occurrences included.
 
-    Each document is one of added, replaced, unchanged or duplicate: one that a
-    later record of the same `add` replaced. `duplicate_ids` are some of these.
-    Each correction is one of corrected, unchanged, duplicate or missing: one of
-    a document that is not stored, with some of their ids in `missing_ids`.
+    Each document is one of added, replaced, unchanged, stale (older than the
+    stored one) or duplicate: one that a later record of the same `add` replaced.
+    `duplicate_ids` are some of these. Each correction is one of corrected,
+    unchanged, stale, duplicate or missing: one of a document that is not stored,
+    with some of their ids in `missing_ids`. `left_out` lists the first thousand
+    records that are stale or missing. `cleared` counts the corrections that left
+    a document without headings.
     """
 
     added: int = 0
@@ -24,8 +39,12 @@ class AddReport:
     duplicates: int = 0
     duplicate_ids: list[str] = field(default_factory=list)
     corrected: int = 0
+    cleared: int = 0
+    cleared_ids: list[str] = field(default_factory=list)
     missing: int = 0
     missing_ids: list[str] = field(default_factory=list)
+    stale: int = 0
+    left_out: list[LeftOut] = field(default_factory=list)
     removed: int = 0
     without_labels: int = 0
     cut: list[str] = field(default_factory=list)
@@ -37,20 +56,34 @@ class AddReport:
 
     @property
     def documents(self) -> int:
-        """All documents that were given or corrected, duplicates included."""
-        return self.added + self.replaced + self.unchanged + self.duplicates + self.corrected
+        """All documents that were given or corrected, duplicates and stale ones included."""
+        taken = self.added + self.replaced + self.unchanged + self.corrected
+        return taken + self.duplicates + self.stale
 
     def add_duplicate(self, identifier: str) -> None:
         """Count a document that another with the same id replaces."""
         self.duplicates += 1
-        if len(self.duplicate_ids) < _LISTED and identifier not in self.duplicate_ids:
-            self.duplicate_ids.append(identifier)
+        self.duplicate_ids = _first(self.duplicate_ids, [identifier])
 
-    def add_missing(self, identifier: str) -> None:
+    def add_cleared(self, identifier: str) -> None:
+        """Count a correction that leaves a document without headings."""
+        self.cleared += 1
+        self.cleared_ids = _first(self.cleared_ids, [identifier])
+
+    def add_missing(self, correction: Correction) -> None:
         """Count a correction of a document that is not stored."""
         self.missing += 1
-        if len(self.missing_ids) < _LISTED and identifier not in self.missing_ids:
-            self.missing_ids.append(identifier)
+        self.missing_ids = _first(self.missing_ids, [correction.id])
+        self._leave_out(correction, "not in the collection")
+
+    def add_stale(self, item: Document | Correction, stored: str) -> None:
+        """Count a record that is older than the stored one, whose revision is given."""
+        self.stale += 1
+        self._leave_out(item, f"revision {item.revision}, older than {stored} in the collection")
+
+    def _leave_out(self, item: Document | Correction, problem: str) -> None:
+        if len(self.left_out) < _LISTED_RECORDS:
+            self.left_out.append(LeftOut(item.id, problem, item.where))
 
     def merge(self, batch: AddReport) -> None:
         """Add the counts of one committed batch."""
@@ -60,8 +93,12 @@ class AddReport:
         self.duplicates += batch.duplicates
         self.duplicate_ids = _first(self.duplicate_ids, batch.duplicate_ids)
         self.corrected += batch.corrected
+        self.cleared += batch.cleared
+        self.cleared_ids = _first(self.cleared_ids, batch.cleared_ids)
         self.missing += batch.missing
         self.missing_ids = _first(self.missing_ids, batch.missing_ids)
+        self.stale += batch.stale
+        self.left_out = [*self.left_out, *batch.left_out][:_LISTED_RECORDS]
         self.removed += batch.removed
         self.without_labels += batch.without_labels
         self.labels_resolved += batch.labels_resolved

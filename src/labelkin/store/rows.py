@@ -20,7 +20,7 @@ from labelkin.vocab.concept import Concept
 from labelkin.vocab.vocabulary import Vocabulary
 
 LABEL_COLUMNS = "labels, unresolved, heading_order"
-DOCUMENT_COLUMNS = f"id, title, body, fields, language, metadata, {LABEL_COLUMNS}"
+DOCUMENT_COLUMNS = f"id, title, body, fields, language, metadata, {LABEL_COLUMNS}, revision"
 # The indexes of labels in their own order.
 _PLACE_TYPE = np.dtype("<i4")
 # Characters of the text that stand in for a missing title.
@@ -90,14 +90,15 @@ def document_values(document: Document, labels: ResolvedLabels) -> Values:
         document.language,
         _dump(document.metadata, document.id),
         *_label_values(labels, document.id),
+        document.revision,
     )
     return (*values, document_checksum(values), text_checksum(document.text))
 
 
-def corrected_values(values: Values, labels: ResolvedLabels) -> Values:
-    """What other labels change of DOCUMENT_COLUMNS (LABEL_COLUMNS), and the checksum of all."""
+def corrected_values(values: Values, labels: ResolvedLabels, revision: str | None) -> Values:
+    """What a correction changes of DOCUMENT_COLUMNS, its last, and the checksum of all."""
     identifier, *_ = values
-    changed = _label_values(labels, identifier)
+    changed = (*_label_values(labels, identifier), revision)
     return (*changed, document_checksum((*values[: -len(changed)], *changed)))
 
 
@@ -112,10 +113,11 @@ def _label_values(labels: ResolvedLabels, identifier: str) -> Values:
 
 def document_checksum(values: Values) -> bytes:
     """The checksum that belongs to the values of DOCUMENT_COLUMNS."""
-    # The order counts where there is one to keep: other checksums are as in version 0.1.
-    *others, order = values
+    # The order counts where there is one to keep: other checksums are as in version 0.1. The
+    # revision does not count: a record that is revised but the same changes no row.
+    *others, order, _revision = values
     checksum = hashlib.blake2b(digest_size=16)
-    for value in others if order is None else values:
+    for value in others if order is None else (*others, order):
         content = value if isinstance(value, bytes) else (value or "").encode("utf-8")
         checksum.update(len(content).to_bytes(8, "little") + content)
     return checksum.digest()
@@ -123,7 +125,8 @@ def document_checksum(values: Values) -> bytes:
 
 def document_from_values(values: Values, vocabulary: Vocabulary) -> Document:
     """The document in DOCUMENT_COLUMNS, with its labels as ids and their names."""
-    identifier, title, body, fields, language, metadata, labels, unresolved, order = values
+    identifier, title, body, fields, language, metadata, *rest = values
+    labels, unresolved, order, revision = rest
     concepts = [vocabulary[column] for column in np.frombuffer(labels, dtype=COLUMN_TYPE)]
     others: dict[str, str] = json.loads(unresolved) if unresolved else {}
     known = (*(concept.id for concept in concepts), *others)
@@ -141,6 +144,7 @@ def document_from_values(values: Values, vocabulary: Vocabulary) -> Document:
             label: name for label, name in {**names, **others}.items() if name and name != label
         },
         major_labels=tuple(known[~place] for place in places if place < 0),
+        revision=revision,
     )
 
 

@@ -9,12 +9,13 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from labelkin.corpus.document import CorpusItem, Correction, Deletion, Document
 from labelkin.corpus.language import clear_language, usual_languages
+from labelkin.corpus.text import is_valid_id
 from labelkin.exceptions import InputError
-from labelkin.store.changes import Change, changes_by_id
+from labelkin.store.changes import changes_by_id
 from labelkin.store.collection import Collection
 from labelkin.store.reader import Generation
 from labelkin.store.reports import AddReport, RemoveReport
@@ -46,13 +47,15 @@ def add_documents(
     items: Iterable[CorpusItem],
     *,
     keep_unknown: bool | None = None,
+    take_older: bool = False,
     progress: Progress | None = None,
 ) -> AddReport:
     """Store `items` in order, one transaction per batch; known ids are replaced.
 
     A correction replaces the labels of the document that precedes it or is stored.
     Unchanged documents are skipped, so repeating an interrupted `add` only
-    stores what is missing. `keep_unknown` turns labels that the vocabulary
+    stores what is missing; so are items with an older revision than the stored
+    document, unless `take_older`. `keep_unknown` turns labels that the vocabulary
     lacks into new concepts (default: as configured).
     """
     started = time.monotonic()
@@ -67,7 +70,8 @@ def add_documents(
     # Closed at once if a batch fails, and with it the file that is being read.
     with closing(_batches(cut, limits.batch_size)) as batches:
         for batch in batches:
-            report.merge(_Batch(collection, vocabulary, keep_unknown, first_row).store(batch))
+            writing = _Batch(collection, vocabulary, keep_unknown, take_older, first_row)
+            report.merge(writing.store(batch))
             if collection.pending_rows() >= _ROWS_A_SEGMENT:
                 collection.flush_label_sets()
             if progress is not None:
@@ -97,10 +101,11 @@ def _cut(
 def remove_documents(collection: Collection, identifiers: Iterable[str]) -> RemoveReport:
     """Remove the documents with these ids; the report lists unknown ids."""
     wanted = list(dict.fromkeys(identifiers))
+    collection.upgrade()
     removed: set[str] = set()
     vocabulary = _WriterVocabulary(collection)
     for batch in _batches(wanted, collection.config.documents.batch_size):
-        _Batch(collection, vocabulary).store(map(Deletion, batch), removed)
+        _Batch(collection, vocabulary).store(list(map(Deletion, batch)), removed)
     return RemoveReport(
         removed=len(removed),
         missing=tuple(identifier for identifier in wanted if identifier not in removed),
@@ -164,6 +169,15 @@ class _Corrected:
     values: Values
 
 
+class _Stored(NamedTuple):
+    """What a batch has to know of a stored document."""
+
+    row: int
+    checksum: bytes
+    language: str | None
+    revision: str | None
+
+
 class _Batch:
     """One transaction's worth of changes.
 
@@ -175,23 +189,30 @@ class _Batch:
         collection: Collection,
         vocabulary: _WriterVocabulary,
         keep_unknown: bool = False,
+        take_older: bool = False,
         first_row: int = 0,
     ) -> None:
         self._collection = collection
         self._vocabulary = vocabulary
         self._keep_unknown = keep_unknown
+        self._take_older = take_older
         self._first_row = first_row
         self._report = AddReport()
         self._new_concepts: list[tuple[int, Concept]] = []
 
-    def store(self, items: Iterable[CorpusItem], removed: set[str] | None = None) -> AddReport:
+    def store(self, items: Sequence[CorpusItem], removed: set[str] | None = None) -> AddReport:
         """Write the batch; `removed` collects the ids of documents that were removed."""
-        changes = changes_by_id(items, self._report)
         with self._collection.database.transaction() as connection:
             before = self._collection.generation()
+            stored = _stored(connection, items)
+            changes = changes_by_id(
+                items,
+                {identifier: one.revision for identifier, one in stored.items()},
+                self._report,
+                take_older=self._take_older,
+            )
             if any(not isinstance(change.item, Deletion) for change in changes.values()):
                 self._vocabulary.at(before)
-            stored = _stored(connection, changes)
             expected = self._vocabulary.expected_languages(
                 [
                     change.item
@@ -201,60 +222,34 @@ class _Batch:
             )
             added: list[Values | _Corrected] = []
             dropped: list[int] = []
+            revised: list[tuple[str | None, int]] = []
             for identifier, change in changes.items():
-                row, checksum, language = stored.get(identifier, (None, None, None))
-                item = change.item
-                self._count_superseded(change, is_stored=row is not None)
+                known, item = stored.get(identifier), change.item
+                for _ in range(change.superseded):
+                    self._report.add_duplicate(identifier)
+                if isinstance(item, Deletion):
+                    if known is not None:
+                        self._report.removed += 1
+                        dropped.append(known.row)
+                        if removed is not None:
+                            removed.add(identifier)
+                    continue
+                new: Values | _Corrected | None = None
                 if isinstance(item, Document):
-                    # A stored document keeps its language unless its text is clearly in another.
-                    values = self._values(item, (language,) if language else expected)
-                    is_changed = checksum != values[_CHECKSUM]
-                    if row is not None and row >= self._first_row:
-                        self._report.add_duplicate(identifier)
-                    elif not is_changed:
-                        self._report.unchanged += 1
-                    else:
-                        self._report.added += row is None
-                        self._report.replaced += row is not None
-                    self._count_corrections(change, is_changed)
-                    if not is_changed:
-                        continue
-                    added.append(values)
-                elif isinstance(item, Correction):
-                    if row is None:
-                        continue
-                    corrected = _Corrected(row, self._corrected(connection, row, item, language))
-                    is_changed = corrected.values[-1] != checksum
-                    self._count_corrections(change, is_changed)
-                    if not is_changed:
-                        continue
-                    added.append(corrected)
-                elif row is not None:
-                    self._report.removed += 1
-                    if removed is not None:
-                        removed.add(identifier)
-                if row is not None:
-                    dropped.append(row)
-            if added or dropped or self._new_concepts:
-                self._write(connection, before, added, dropped)
+                    new = self._document(item, known, expected)
+                elif known is not None:
+                    new = self._corrected(connection, item, known)
+                if new is not None:
+                    self._report.corrected += change.corrections
+                    added.append(new)
+                    dropped += [] if known is None else [known.row]
+                else:
+                    self._report.unchanged += change.corrections
+                    if known is not None and item.revision != known.revision:
+                        revised.append((item.revision, known.row))
+            if added or dropped or revised or self._new_concepts:
+                self._write(connection, before, added, dropped, revised)
         return self._report
-
-    def _count_superseded(self, change: Change, *, is_stored: bool) -> None:
-        """Count the corrections that have no effect."""
-        for _ in range(change.superseded):
-            if is_stored:
-                self._report.add_duplicate(change.item.id)
-            else:
-                self._report.add_missing(change.item.id)
-        if isinstance(change.item, Correction) and not is_stored:
-            for _ in range(change.corrections):
-                self._report.add_missing(change.item.id)
-
-    def _count_corrections(self, change: Change, is_changed: bool) -> None:
-        if is_changed:
-            self._report.corrected += change.corrections
-        else:
-            self._report.unchanged += change.corrections
 
     def _write(
         self,
@@ -262,16 +257,19 @@ class _Batch:
         before: Generation,
         added: list[Values | _Corrected],
         dropped: list[int],
+        revised: list[tuple[str | None, int]],
     ) -> None:
         number = before.number + 1
         rows = list(enumerate(added, start=before.next_row))
         connection.executemany(
             "INSERT INTO tombstones VALUES (?, ?)", ((row, number) for row in dropped)
         )
+        # What only has another revision keeps its row: nothing is derived from a revision.
+        connection.executemany("UPDATE documents SET revision = ? WHERE row = ?", revised)
         # A corrected document takes its text along to its new row.
         connection.executemany(
             "UPDATE documents SET row = ?, labels = ?, unresolved = ?, heading_order = ?, "
-            "digest = ? WHERE row = ?",
+            "revision = ?, digest = ? WHERE row = ?",
             ((row, *one.values, one.row) for row, one in rows if isinstance(one, _Corrected)),
         )
         connection.executemany("DELETE FROM documents WHERE row = ?", ((row,) for row in dropped))
@@ -284,8 +282,8 @@ class _Batch:
         )
         connection.executemany(
             "INSERT INTO documents (row, id, title, body, fields, language, metadata, labels, "
-            "unresolved, heading_order, digest, text_checksum) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "unresolved, heading_order, revision, digest, text_checksum) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             ((row, *values) for row, values in rows if not isinstance(values, _Corrected)),
         )
         connection.execute(
@@ -299,17 +297,38 @@ class _Batch:
         )
         self._report.new_concepts = len(self._new_concepts)
 
-    def _values(self, document: Document, expected: Sequence[str]) -> Values:
+    def _document(
+        self, document: Document, known: _Stored | None, expected: Sequence[str]
+    ) -> Values | None:
+        """The values of a document; None if the stored one has the same."""
+        # A stored document keeps its language unless its text is clearly in another.
+        if known is not None and known.language:
+            expected = (known.language,)
         document = self._collection.in_its_language(document, expected)
-        return document_values(document, self._resolve(document, document.language))
+        values = document_values(document, self._resolve(document, document.language))
+        is_changed = known is None or known.checksum != values[_CHECKSUM]
+        if known is not None and known.row >= self._first_row:
+            self._report.add_duplicate(document.id)
+        elif not is_changed:
+            self._report.unchanged += 1
+        else:
+            self._report.added += known is None
+            self._report.replaced += known is not None
+        return values if is_changed else None
 
     def _corrected(
-        self, connection: sqlite3.Connection, row: int, item: Correction, language: str | None
-    ) -> Values:
+        self, connection: sqlite3.Connection, item: Correction, known: _Stored
+    ) -> _Corrected | None:
+        """The stored document with other headings; None if it has them already."""
         (stored,) = connection.execute(
-            f"SELECT {DOCUMENT_COLUMNS} FROM documents WHERE row = ?", (row,)
+            f"SELECT {DOCUMENT_COLUMNS} FROM documents WHERE row = ?", (known.row,)
         )
-        return corrected_values(stored, self._resolve(item, language))
+        values = corrected_values(stored, self._resolve(item, known.language), item.revision)
+        if values[-1] == known.checksum:
+            return None
+        if not item.labels:
+            self._report.add_cleared(item.id)
+        return _Corrected(known.row, values)
 
     def _resolve(self, item: Document | Correction, language: str | None) -> ResolvedLabels:
         labels = ResolvedLabels()
@@ -343,15 +362,14 @@ def _ad_hoc_concept(label: str, name: str, language: str | None) -> Concept:
     return Concept(id=label, names={language or "en": shown} if shown else {})
 
 
-def _stored(
-    connection: sqlite3.Connection, identifiers: Iterable[str]
-) -> dict[str, tuple[int, bytes, str | None]]:
-    wanted = list(identifiers)
+def _stored(connection: sqlite3.Connection, items: Iterable[CorpusItem]) -> dict[str, _Stored]:
+    """The documents with the ids of these items."""
+    wanted = list({item.id for item in items if is_valid_id(item.id)})
     marks = ", ".join("?" * len(wanted))
     rows = connection.execute(
-        f"SELECT id, row, digest, language FROM documents WHERE id IN ({marks})", wanted
+        f"SELECT id, row, digest, language, revision FROM documents WHERE id IN ({marks})", wanted
     )
-    return {identifier: (row, checksum, language) for identifier, row, checksum, language in rows}
+    return {identifier: _Stored(*values) for identifier, *values in rows}
 
 
 def _batches(items: Iterable[Item], size: int) -> Generator[list[Item]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
-from labelkin.corpus.document import Document
+from labelkin.corpus.document import Correction, Document
 from labelkin.exceptions import WrongKindError
 from labelkin.vocab.vocabulary import Vocabulary
 
@@ -21,13 +21,16 @@ _SEPARATORS = (";", "|", ",")
 _PART_OF_NAMES = ","
 
 
-def check_labels(documents: Iterable[Document], vocabulary: Vocabulary, separator: str) -> None:
+def check_labels(
+    documents: Iterable[Document | Correction], vocabulary: Vocabulary, separator: str
+) -> None:
     """Raise WrongKindError if the documents have labels and the vocabulary knows none of them."""
     unknown: dict[str, None] = {}
     for document in documents:
         for label in document.labels:
             name = document.label_names.get(label, "")
-            if vocabulary.resolve(label, name, document.language or "").column is not None:
+            language = document.language if isinstance(document, Document) else None
+            if vocabulary.resolve(label, name, language or "").column is not None:
                 return
             unknown.setdefault(label)
     if not len(vocabulary) or len(unknown) < _ENOUGH_LABELS:

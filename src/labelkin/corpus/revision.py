@@ -1,0 +1,59 @@
+"""Revisions of records: dates or version numbers, by which an older record is recognised.
+
+A revision is kept as text in one of two forms: a date or time in ISO 8601, in
+UTC (`2024-03-05`, `2024-03`, `2024-03-05T10:30:00`), or numbers between dots
+(`7`, `1.4.2`). Four digits are a number, or a year if they are compared with a date.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime
+from itertools import zip_longest
+
+_LONGEST = 60
+_NUMBERS = re.compile(r"\d+(\.\d+)*", re.ASCII)
+_YEAR = re.compile(r"\d{4}", re.ASCII)
+_MONTH = re.compile(r"\d{4}-(0[1-9]|1[0-2])", re.ASCII)
+
+
+def parse_revision(value: object) -> str | None:
+    """The revision that a source writes as a string or a number; None if it is not one."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    text = str(value).strip().replace("/", "-")
+    if not text or len(text) > _LONGEST:
+        return None
+    number = text.removeprefix("v").removeprefix("V")
+    if _NUMBERS.fullmatch(number):
+        return number
+    return text if _MONTH.fullmatch(text) else _iso_date(text)
+
+
+def _iso_date(text: str) -> str | None:
+    try:
+        if len(text) <= len("2024-03-05"):
+            return date.fromisoformat(text).isoformat()
+        moment = datetime.fromisoformat(text)
+        if moment.tzinfo is not None:
+            moment = moment.astimezone(UTC).replace(tzinfo=None)
+    except (ValueError, OverflowError):
+        return None
+    return moment.isoformat()
+
+
+def is_older(revision: str | None, than: str | None) -> bool:
+    """Whether one revision precedes another; not if one is missing or they cannot be compared.
+
+    Dates are compared as far as both are known: a day is not older than a time
+    on that day. A date and a number that is no year cannot be compared.
+    """
+    if revision is None or than is None:
+        return False
+    numbers = [one for one in (revision, than) if _NUMBERS.fullmatch(one)]
+    if len(numbers) < 2:
+        known = min(len(revision), len(than))
+        can_be_compared = all(_YEAR.fullmatch(one) for one in numbers)
+        return can_be_compared and revision[:known] < than[:known]
+    pairs = zip_longest(revision.split("."), than.split("."), fillvalue="0")
+    return next((int(one) < int(other) for one, other in pairs if int(one) != int(other)), False)
