@@ -12,17 +12,17 @@ from labelkin.vocab.vocabulary import Vocabulary
 
 #: The kinds of changes in the order of reports, each with what it means.
 KINDS = {
-    "added": "headings that the old edition lacks",
+    "added": "not in the old edition",
     "restored": "deprecated before, in use again",
-    "removed": "no longer there, and no other heading has taken their place",
-    "deprecated": "marked as deprecated, and no other heading has taken their place",
-    "merged": "another heading has taken their place",
-    "split": "several headings have taken their place",
+    "removed": "not in the new edition, and not replaced",
+    "deprecated": "marked as deprecated, and not replaced",
+    "merged": "replaced by another heading",
+    "split": "replaced by several headings",
     "renamed": "another preferred name",
     "translated": "a name in a further language",
     "moved": "other broader headings",
-    "new synonyms": "headings with further names",
-    "lost synonyms": "headings that have lost names",
+    "new synonyms": "further names",
+    "lost synonyms": "names that are gone",
 }
 
 
