@@ -119,10 +119,11 @@ def mesh(shared_data: Path) -> Vocabulary:
 
 def test_mesh_of_2016(mesh: Vocabulary, shared_data: Path) -> None:
     lines = (shared_data / "bioasq" / "mesh2016-mapping.txt").read_text().splitlines()
-    old = [Concept(line.split()[0], {}) for line in lines]
+    # The others are names of categories.
+    old = [Concept(line.split()[0], {}) for line in lines if line.startswith("D")]
     counts = compare_editions(old, mesh).counts()
     # Without names, what has become of a heading that is gone cannot be told.
-    assert counts["merged"] == counts["split"] == counts["renamed"] == counts["translated"] == 0
+    assert not any(counts[kind] for kind in ("merged", "split", "renamed", "new synonyms"))
     assert len(mesh) == len(old) - counts["removed"] + counts["added"]
     assert counts["added"] > counts["removed"] > 0
 

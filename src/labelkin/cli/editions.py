@@ -111,7 +111,8 @@ def _instead(kind: str, change: ConceptChange, names: Mapping[str, str]) -> str:
         for part in (change.before, change.after)
     )
     if kind == "moved":
-        return f": below {before or 'no heading'} → {after or 'no heading'}"
+        places = (f"no longer below {before}" if before else "", f"below {after}" if after else "")
+        return f": {', but '.join(filter(None, places))}"
     if not before and not after:
         return ""
     return f": {before} → {after}" if before and after else f": {before or after}"

@@ -15,7 +15,6 @@ from collections import Counter
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -133,7 +132,12 @@ def undo_vocabulary(
 
 
 class _Transition:
-    """From one vocabulary to another with the same columns, and perhaps more."""
+    """From one vocabulary to another with the same columns, and perhaps more.
+
+    `successors` has for each column the one that documents follow to, mostly itself.
+    `renamed` tells whether the heading of a column goes by other names, which documents are
+    found by.
+    """
 
     def __init__(self, before: Vocabulary, after: Vocabulary, diff: EditionDiff) -> None:
         self.before = before
@@ -141,20 +145,13 @@ class _Transition:
         self.diff = diff
         self.changed = [column for column, one in enumerate(before) if after[column] != one]
         self.appended = range(len(before), len(after))
-
-    @cached_property
-    def successors(self) -> npt.NDArray[np.int64]:
-        """For each column the one that documents follow to, mostly itself."""
-        columns = range(len(self.after))
-        return np.array([self.after.successor(column) for column in columns], dtype=np.int64)
-
-    @cached_property
-    def renamed(self) -> npt.NDArray[np.bool_]:
-        """Whether the heading of a column goes by other names; documents are found by these."""
-        return np.array(
+        self.successors: npt.NDArray[np.int64] = np.array(
+            [after.successor(column) for column in range(len(after))], dtype=np.int64
+        )
+        self.renamed: npt.NDArray[np.bool_] = np.array(
             [
-                _shown_names(self.before, column) != _shown_names(self.after, column)
-                for column in range(len(self.before))
+                _shown_names(before, column) != _shown_names(after, column)
+                for column in range(len(before))
             ],
             dtype=np.bool_,
         )

@@ -117,19 +117,21 @@ def _differences(
     old: Concept, new: Concept
 ) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
     """The changes of a concept that both editions have: kind, what was, what is instead."""
+    yield (
+        "moved",
+        tuple(one for one in old.broader if one not in new.broader),
+        tuple(one for one in new.broader if one not in old.broader),
+    )
+    if not (old.names and new.names):
+        # An edition of ids and hierarchy alone.
+        return
     renamed = [tag for tag, name in old.names.items() if new.names.get(tag, name) != name]
     yield (
         "renamed",
         tuple(old.names[tag] for tag in renamed),
         tuple(new.names[tag] for tag in renamed),
     )
-    if old.names:
-        yield "translated", (), tuple(new.names[tag] for tag in new.names if tag not in old.names)
-    yield (
-        "moved",
-        tuple(one for one in old.broader if one not in new.broader),
-        tuple(one for one in new.broader if one not in old.broader),
-    )
+    yield "translated", (), tuple(new.names[tag] for tag in new.names if tag not in old.names)
     yield "new synonyms", (), _further(new, old)
     yield "lost synonyms", _further(old, new), ()
 
