@@ -36,6 +36,7 @@ from labelkin.scoring.suggestion import Suggestion, fold_broader, fold_broader_l
 from labelkin.store.collection import Collection
 from labelkin.store.config import CollectionSection, Config, LabelsSection, with_recipe
 from labelkin.store.derived import BuildProgress
+from labelkin.store.editions import EditionReport, undo_vocabulary, update_vocabulary
 from labelkin.store.info import CollectionInfo, collection_info
 from labelkin.store.reports import AddReport, RemoveReport
 from labelkin.store.snapshot import Snapshot
@@ -260,6 +261,49 @@ class Indexer(Closing):
             identifiers = [identifiers]
         try:
             return remove_documents(self.collection, identifiers)
+        finally:
+            self.runtime.wrote()
+
+    def update_vocabulary(
+        self,
+        vocabulary: Vocabulary,
+        *,
+        dry_run: bool = False,
+        force: bool = False,
+        progress: BuildProgress | None = None,
+    ) -> EditionReport:
+        """Make another edition the vocabulary of the collection; models stay usable.
+
+        Documents follow their headings by id and by replaced-by links, and labels that
+        were unknown are resolved again. Headings that the edition lacks are no longer
+        suggested. `dry_run` reports the same and changes nothing. An edition that lacks
+        most headings is refused without `force`.
+        """
+        if not isinstance(vocabulary, Vocabulary):
+            raise ConfigError(
+                f"the vocabulary is {shortened(repr(vocabulary))}; read a file with "
+                "read_vocabulary(FILE) first"
+            )
+        from labelkin.inspection import new_to_models
+
+        try:
+            report = update_vocabulary(
+                self.collection, vocabulary, dry_run=dry_run, force=force, progress=progress
+            )
+        finally:
+            self.runtime.wrote()
+        report.new_to_models = new_to_models(self.snapshot(), report.new_headings)
+        return report
+
+    def undo_vocabulary(
+        self, *, dry_run: bool = False, progress: BuildProgress | None = None
+    ) -> EditionReport:
+        """Restore the edition before the last `update_vocabulary`, and the labels it changed.
+
+        Documents that were added or changed since stay as they are.
+        """
+        try:
+            return undo_vocabulary(self.collection, dry_run=dry_run, progress=progress)
         finally:
             self.runtime.wrote()
 

@@ -6,7 +6,7 @@ complete. `integrity` reads and verifies everything.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -74,6 +74,29 @@ def model_states(snapshot: Snapshot) -> list[ModelState]:
             except LabelkinError as error:
                 states.append(ModelState(name, is_usable=False, problem=str(error)))
     return states
+
+
+def new_to_models(snapshot: Snapshot, headings: Sequence[str]) -> dict[str, int]:
+    """For each usable model that knows headings, how many of these it does not know.
+
+    The reranker knows those that the vocabulary had when it was trained.
+    """
+    folder = snapshot.path / "models"
+    by_id = snapshot.columns_by_id()
+    unknown = {}
+    for state in model_states(snapshot):
+        if not state.is_usable:
+            continue
+        if state.name == MODEL_NAME:
+            known = set(LabelModel.load(folder / MODEL_NAME).info.labels)
+        elif state.name == RERANK_NAME:
+            trained = reranker_info(folder / RERANK_NAME).state["generation"]
+            width = snapshot.entry(trained).next_column
+            known = {label for label, column in by_id.items() if column < width}
+        else:
+            continue
+        unknown[state.name] = sum(label not in known for label in headings)
+    return unknown
 
 
 def _autoencoder(folder: Path, snapshot: Snapshot) -> ModelState:

@@ -18,6 +18,7 @@ from labelkin.cli.console import (
     print_table,
 )
 from labelkin.cli.exits import exit_after_reading
+from labelkin.cli.languages import opened_vocabulary
 from labelkin.cli.options import (
     CorpusFiles,
     CorpusFormat,
@@ -30,7 +31,6 @@ from labelkin.cli.options import (
 )
 from labelkin.cli.outputs import check_output, is_standard_output
 from labelkin.cli.progress import Meter, meter
-from labelkin.cli.vocab import open_vocabulary
 from labelkin.exceptions import InputError
 from labelkin.wording import shortened
 
@@ -88,7 +88,7 @@ def convert(
         raise typer.BadParameter("--json and the documents cannot both go to standard output")
     check_output(output, [*files, *([vocab] if vocab else [])])
     corpus_format(output, to)
-    vocabulary = open_vocabulary(vocab) if vocab else None
+    vocabulary = opened_vocabulary(vocab)[0] if vocab else None
     if len(files) == 1 and is_collection(files[0]):
         with Indexer.open(files[0]) as indexer, meter("Writing", indexer.collection.count()) as bar:
             documents = _with_ids(_metered(indexer.documents(), bar), vocabulary)

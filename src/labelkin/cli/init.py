@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from labelkin.cli.console import counted, print_json, print_message
-from labelkin.cli.options import Force, Json, NewFolder
+from labelkin.cli.options import Force, Json, NewFolder, VocabularyFormat, VocabularyLanguage
 
 
 def init(
@@ -20,12 +20,8 @@ def init(
             "Without one, the labels of documents become the vocabulary."
         ),
     ] = None,
-    vocab_format: Annotated[
-        str | None, typer.Option(help="mesh-xml, skos or table. Default: detected.")
-    ] = None,
-    vocab_language: Annotated[
-        str, typer.Option(help="Language of heading names that do not state one.")
-    ] = "en",
+    vocab_format: VocabularyFormat = None,
+    vocab_language: VocabularyLanguage = "en",
     language: Annotated[
         str, typer.Option(help="Language of documents that do not state one; auto detects it.")
     ] = "auto",

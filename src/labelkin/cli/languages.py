@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labelkin.cli.console import counted
@@ -21,6 +22,23 @@ logger = logging.getLogger(__name__)
 _FEW = 0.01
 _LONG_ENOUGH = 20
 _ENGLISH_SHARE = 0.3
+
+
+def opened_vocabulary(
+    source: Path, asked: str | None = None, format: str | None = None, untagged: str = "en"
+) -> tuple[Vocabulary, str]:
+    """The vocabulary of a collection folder or in a file, and the language to show its names in.
+
+    `format` and the language of `untagged` names are those of a file.
+    """
+    from labelkin.indexer import Indexer
+    from labelkin.vocab import read_vocabulary
+
+    if source.is_dir():
+        with Indexer.open(source) as indexer:
+            return indexer.vocabulary, heading_language(indexer, asked)
+    vocabulary = read_vocabulary(source, format, untagged)
+    return vocabulary, language_of(vocabulary, asked)
 
 
 def heading_language(indexer: Indexer, asked: str | None = None) -> str:

@@ -118,6 +118,12 @@ Language = Annotated[
     str | None,
     typer.Option(help="Language of heading names, or all. Default: as labelkin.toml says."),
 ]
+VocabularyFormat = Annotated[
+    str | None, typer.Option(help="mesh-xml, skos or table. Default: detected.")
+]
+VocabularyLanguage = Annotated[
+    str, typer.Option(help="Language of heading names that do not state one.")
+]
 Voters = Annotated[
     int | None, typer.Option("-k", min=1, max=10_000, help="How many neighbours vote.")
 ]

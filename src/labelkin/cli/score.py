@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from labelkin.cli.console import counted, print_message
+from labelkin.cli.languages import opened_vocabulary
 from labelkin.cli.measures import Measures, PerLabel, parsed_measures, show_measures
 from labelkin.cli.options import Json, named_path
 from labelkin.cli.outputs import check_table
 from labelkin.cli.side_by_side import RESERVED, show_side_by_side
-from labelkin.cli.vocab import open_vocabulary
 from labelkin.wording import listed, shortened
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def score(
         check_table(per_label, inputs, option="--per-label", results=json)
     files = list(dict.fromkeys(predicted))
     right, given = read_label_file(gold), [read_label_file(path) for path in files]
-    vocabulary = None if vocab is None else open_vocabulary(vocab)
+    vocabulary = None if vocab is None else opened_vocabulary(vocab)[0]
     aligned, columns = align(right, given, vocabulary)
     if vocab is not None and vocab.is_dir():
         aligned = _with_training(vocab, aligned)

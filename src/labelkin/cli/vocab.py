@@ -1,4 +1,4 @@
-"""`labelkin vocab`: looking into a vocabulary, a collection's or a file's."""
+"""`labelkin vocab`: looking into a vocabulary, a collection's or a file's; its editions."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from labelkin.cli.console import print_facts, print_json, print_line, print_message, print_table
+from labelkin.cli.editions import diff, update
 from labelkin.cli.exits import FAILED
-from labelkin.cli.languages import heading_language, language_of, names_as_json
+from labelkin.cli.languages import heading_language, names_as_json, opened_vocabulary
 from labelkin.cli.options import CollectionPath, Json, Language, named_path
 from labelkin.wording import counted
 
 if TYPE_CHECKING:
     from labelkin.vocab import Concept, Vocabulary
 
-app = typer.Typer(no_args_is_help=True, help="Look into a vocabulary.")
+app = typer.Typer(no_args_is_help=True, help="Look into a vocabulary, or update it.")
 
 _NO_HEADINGS = "the vocabulary has no headings yet; documents bring them, see `labelkin add`"
 # More names than these are only counted.
@@ -31,23 +32,6 @@ SourcePath = Annotated[
 ]
 
 
-def open_vocabulary(source: Path) -> Vocabulary:
-    """The vocabulary of a collection folder or in a file."""
-    return _opened(source)[0]
-
-
-def _opened(source: Path, asked: str | None = None) -> tuple[Vocabulary, str]:
-    """A vocabulary, and the language to show its names in."""
-    from labelkin.indexer import Indexer
-    from labelkin.vocab import read_vocabulary
-
-    if source.is_dir():
-        with Indexer.open(source) as indexer:
-            return indexer.vocabulary, heading_language(indexer, asked)
-    vocabulary = read_vocabulary(source)
-    return vocabulary, language_of(vocabulary, asked)
-
-
 @app.command()
 def show(
     source: SourcePath,
@@ -56,7 +40,7 @@ def show(
     json: Json = False,
 ) -> None:
     """Show one heading with its names and its place in the hierarchy."""
-    vocabulary, shown_in = _opened(source, language)
+    vocabulary, shown_in = opened_vocabulary(source, language)
     concept = vocabulary.find(heading)
     narrower = vocabulary.narrower(concept.id)
     if json:
@@ -101,7 +85,7 @@ def search(
     """Find headings by part of a name or synonym, or by an id or notation."""
     if not query.strip():
         raise typer.BadParameter("give a part of a name; `labelkin vocab tree` lists all headings")
-    vocabulary, shown_in = _opened(source, language)
+    vocabulary, shown_in = opened_vocabulary(source, language)
     page = vocabulary.search_page(query, offset, limit)
     hits = page.hits
     if json:
@@ -170,7 +154,7 @@ def tree(
     """Show headings with the narrower ones below them, by notation or name."""
     from labelkin.vocab.order import in_order
 
-    vocabulary, shown_in = _opened(source, language)
+    vocabulary, shown_in = opened_vocabulary(source, language)
     start = vocabulary.top() if heading is None else [vocabulary.find(heading)]
     roots = in_order(start, shown_in)
     branches = [_branch(vocabulary, root, depth, shown_in, frozenset()) for root in roots]
@@ -218,7 +202,7 @@ def stats(source: SourcePath, language: Language = None, json: Json = False) -> 
     """Count headings per top-level category, names, synonyms and places in the hierarchy."""
     from labelkin.vocab import categories
 
-    vocabulary, shown_in = _opened(source, language)
+    vocabulary, shown_in = opened_vocabulary(source, language)
     by_category = categories(vocabulary, shown_in)
     synonyms = sum(len(names) for c in vocabulary for names in c.synonyms.values())
     placed = sum(bool(c.notations or c.broader or vocabulary.narrower(c.id)) for c in vocabulary)
@@ -249,3 +233,7 @@ def stats(source: SourcePath, language: Language = None, json: Json = False) -> 
             ("Deprecated", f"{counts['deprecated']:,}"),
         ]
     )
+
+
+app.command()(diff)
+app.command()(update)

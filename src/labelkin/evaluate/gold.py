@@ -45,12 +45,16 @@ def unknown_labels(documents: Sequence[Document], vocabulary: Vocabulary) -> Cou
 def _resolved(
     documents: Sequence[Document], vocabulary: Vocabulary
 ) -> Iterator[list[tuple[str, int | None]]]:
-    """The labels of each document with their columns; None if unresolved."""
+    """The labels of each document with their columns, as stored; None if unresolved."""
     for document in documents:
         names, language = document.label_names, document.language or ""
-        yield [
-            (label, vocabulary.resolve(label, names.get(label, ""), language).column)
+        columns = (
+            vocabulary.resolve(label, names.get(label, ""), language).column
             for label in document.labels
+        )
+        yield [
+            (label, None if column is None else vocabulary.successor(column))
+            for label, column in zip(document.labels, columns, strict=True)
         ]
 
 

@@ -58,7 +58,8 @@ class HeadingTerms:
     A name is analysed in the language of the document, from which queries come that look
     for it, and in its own where the vocabulary has no name in the document's language. A
     deprecated heading goes by the name of the one that replaced it, if there is one.
-    Concepts never change once they are stored, so their names need no version here.
+    Another edition of the vocabulary gives a new row to each document whose headings go by
+    other names, so names need no version here.
     """
 
     def __init__(self, kinds: Sequence[TermKind], cache: TermCache) -> None:

@@ -80,7 +80,5 @@ def policy_for(
 
 def _current(vocabulary: Vocabulary, column: int) -> int:
     """The concept that has replaced this one, or itself; −1 if there is none."""
-    concept = vocabulary[column].current(
-        lambda identifier: vocabulary.concept(identifier) if identifier in vocabulary else None
-    )
+    concept = vocabulary[column].current(vocabulary.get)
     return -1 if concept is None else vocabulary.column(concept.id)

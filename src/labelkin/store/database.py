@@ -84,6 +84,26 @@ CREATE TABLE changes (
 );
 """
 
+# Made by the first update of the vocabulary: the generations that brought another
+# edition, and what undoing the last one needs. Rows are never reused, so a document that
+# is still in its row here has not been changed since.
+EDITION_TABLES = (
+    """CREATE TABLE IF NOT EXISTS editions (
+    generation INTEGER PRIMARY KEY,
+    can_be_undone INTEGER NOT NULL
+)""",
+    """CREATE TABLE IF NOT EXISTS former_concepts (
+    "column" INTEGER PRIMARY KEY,
+    concept TEXT                 -- JSON; NULL: the former edition lacks the concept
+)""",
+    """CREATE TABLE IF NOT EXISTS former_labels (
+    row INTEGER PRIMARY KEY,
+    labels BLOB NOT NULL,
+    unresolved TEXT,
+    heading_order BLOB
+)""",
+)
+
 
 class _Connection:
     """A thread's connection; closed when the thread ends or the database is closed."""

@@ -154,6 +154,15 @@ class LabelSets:
         """How many labels each of `rows` has."""
         return self._spans(rows)[1]
 
+    def rows_with(self, wanted: npt.NDArray[np.bool_]) -> Rows:
+        """The rows with a column for which `wanted` is true, ascending."""
+        rows = [np.zeros(0, dtype=np.int64)]
+        for segment in self.segments:
+            for start in range(0, len(segment.columns), _CHUNK):
+                places = start + np.flatnonzero(wanted[segment.columns[start : start + _CHUNK]])
+                rows.append(segment.first + np.searchsorted(segment.starts, places, "right") - 1)
+        return np.unique(np.concatenate(rows))
+
     def frequencies(self, width: int, dropped: Rows) -> npt.NDArray[np.int64]:
         """How often each column occurs, rows in `dropped` left out; a segment at a time."""
         counts = np.zeros(width, dtype=np.int64)

@@ -24,6 +24,7 @@ from labelkin.store.manifest import Manifest
 from labelkin.store.rows import (
     DOCUMENT_COLUMNS,
     HEADLINE_COLUMNS,
+    LABEL_COLUMNS,
     Headline,
     concept_from_json,
     document_from_values,
@@ -189,12 +190,47 @@ class Reader(ABC):
         return [column for (column,) in rows]
 
     def vocabulary_token(self, width: int) -> str | None:
-        """The token of the first generation with this many columns, None if there is none."""
+        """The token of the first generation of the edition with this many columns, if any."""
         # Where the vocabulary is fixed, this is the first entry of the change log.
         entries = self._query(
-            "SELECT token FROM changes WHERE next_column = ? ORDER BY generation LIMIT 1", (width,)
+            "SELECT token FROM changes WHERE next_column = ? AND generation >= ? "
+            "ORDER BY generation LIMIT 1",
+            (width, self.edition()),
         )
         return str(entries[0][0]) if entries else None
+
+    def edition(self) -> int:
+        """The generation that brought the edition of the vocabulary; 0 if it is the first one."""
+        return self._latest_edition()[0]
+
+    def _latest_edition(self) -> tuple[int, bool]:
+        """The generation that brought the edition, and whether it can be undone."""
+        if not self._query("SELECT 1 FROM sqlite_master WHERE name = 'editions'"):
+            return 0, False
+        ((generation, can_be_undone),) = self._query(
+            "SELECT generation, can_be_undone FROM editions ORDER BY generation DESC LIMIT 1"
+        )
+        return int(generation), bool(can_be_undone)
+
+    def former_concepts(self) -> dict[int, str | None] | None:
+        """The concepts that the last update has changed, as they were, in JSON; by column.
+
+        None for a new concept. None if there is nothing to undo.
+        """
+        if not self._latest_edition()[1]:
+            return None
+        return dict(self._query('SELECT "column", concept FROM former_concepts'))
+
+    def rows_with_former_labels(self) -> Rows:
+        """The rows of documents that the last update has given other labels."""
+        rows = self._query("SELECT row FROM former_labels ORDER BY row")
+        return np.array([row for (row,) in rows], dtype=np.int64)
+
+    def former_labels(self, rows: Sequence[int]) -> dict[int, tuple[Any, ...]]:
+        """LABEL_COLUMNS as they were before the last update, by row."""
+        columns = f"row, {LABEL_COLUMNS}"
+        selected = self._selected(f"SELECT {columns} FROM former_labels WHERE row", rows)
+        return {row: tuple(values) for row, *values in selected}
 
     def any_deprecated(self) -> bool:
         """Whether any concept is deprecated, from the database itself."""
@@ -355,6 +391,10 @@ class Reader(ABC):
         selected = self._selected(f"SELECT row, {HEADLINE_COLUMNS} FROM documents WHERE row", rows)
         return {row: headline_from_values(tuple(values)) for row, *values in selected}
 
+    def ids_of(self, rows: Sequence[int]) -> dict[int, str]:
+        """The ids of the documents in these rows; removed ones are left out."""
+        return dict(self._selected("SELECT row, id FROM documents WHERE row", rows))
+
     def rows_of(self, identifiers: Sequence[str]) -> dict[str, int]:
         """The rows of the documents with these ids."""
         names = [name for name in identifiers if is_valid_id(name)]
@@ -437,6 +477,17 @@ class Reader(ABC):
             (first, end),
         )
         return rows
+
+    def rows_with_unresolved(self) -> Rows:
+        """The rows of documents with labels that the vocabulary lacks, ascending."""
+        rows = self._query("SELECT row FROM documents WHERE unresolved IS NOT NULL ORDER BY row")
+        return np.array([row for (row,) in rows], dtype=np.int64)
+
+    def stored_documents(self, rows: Sequence[int]) -> Iterator[tuple[int, tuple[Any, ...]]]:
+        """Row and DOCUMENT_COLUMNS of the documents in these rows, as they are stored."""
+        columns = self.document_columns()
+        for row, *values in self._selected(f"SELECT row, {columns} FROM documents WHERE row", rows):
+            yield row, tuple(values)
 
     def _selected(self, statement: str, keys: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
         """The rows of `statement IN (keys)`, a page of keys at a time."""

@@ -54,6 +54,18 @@ class ResolvedLabels:
     major: set[int | str] = field(default_factory=set)
     unresolved: dict[str, str] = field(default_factory=dict)
 
+    @classmethod
+    def stored(cls, labels: bytes, unresolved: str | None, order: bytes | None) -> ResolvedLabels:
+        """The labels in the values of LABEL_COLUMNS."""
+        names: dict[str, str] = json.loads(unresolved) if unresolved else {}
+        listed = (*np.frombuffer(labels, dtype=COLUMN_TYPE).tolist(), *names)
+        places = range(len(listed)) if order is None else np.frombuffer(order, _PLACE_TYPE).tolist()
+        resolved = cls()
+        for place in places:
+            label = listed[place if place >= 0 else ~place]
+            resolved.add(label, names.get(label, ""), is_major=place < 0)
+        return resolved
+
     def add(self, label: int | str, name: str = "", *, is_major: bool = False) -> None:
         """Append a label; one that is there already keeps its place."""
         self.order.setdefault(label)
@@ -98,7 +110,11 @@ def document_values(document: Document, labels: ResolvedLabels) -> Values:
 def corrected_values(values: Values, labels: ResolvedLabels, revision: str | None) -> Values:
     """What a correction changes of DOCUMENT_COLUMNS, its last, and the checksum of all."""
     identifier, *_ = values
-    changed = (*_label_values(labels, identifier), revision)
+    return checked_values(values, (*_label_values(labels, identifier), revision))
+
+
+def checked_values(values: Values, changed: Values) -> Values:
+    """LABEL_COLUMNS and the revision, and the checksum of all with these in place of their own."""
     return (*changed, document_checksum((*values[: -len(changed)], *changed)))
 
 
@@ -125,13 +141,11 @@ def document_checksum(values: Values) -> bytes:
 
 def document_from_values(values: Values, vocabulary: Vocabulary) -> Document:
     """The document in DOCUMENT_COLUMNS, with its labels as ids and their names."""
-    identifier, title, body, fields, language, metadata, *rest = values
-    labels, unresolved, order, revision = rest
-    concepts = [vocabulary[column] for column in np.frombuffer(labels, dtype=COLUMN_TYPE)]
-    others: dict[str, str] = json.loads(unresolved) if unresolved else {}
-    known = (*(concept.id for concept in concepts), *others)
-    places = range(len(known)) if order is None else np.frombuffer(order, _PLACE_TYPE).tolist()
-    names = {concept.id: concept.name() for concept in concepts if concept.names}
+    identifier, title, body, fields, language, metadata, *stored, revision = values
+    labels = ResolvedLabels.stored(*stored)
+    concepts = {column: vocabulary[column] for column in labels.columns}
+    ids = {label: concepts[label].id if isinstance(label, int) else label for label in labels.order}
+    names = {concept.id: concept.name() for concept in concepts.values() if concept.names}
     return Document(
         id=identifier,
         title=title,
@@ -139,11 +153,13 @@ def document_from_values(values: Values, vocabulary: Vocabulary) -> Document:
         fields=json.loads(fields) if fields else {},
         language=language,
         metadata=json.loads(metadata) if metadata else {},
-        labels=tuple(known[place if place >= 0 else ~place] for place in places),
+        labels=tuple(ids.values()),
         label_names={
-            label: name for label, name in {**names, **others}.items() if name and name != label
+            label: name
+            for label, name in {**names, **labels.unresolved}.items()
+            if name and name != label
         },
-        major_labels=tuple(known[~place] for place in places if place < 0),
+        major_labels=tuple(ids[label] for label in labels.order if label in labels.major),
         revision=revision,
     )
 

@@ -34,7 +34,7 @@ class VocabularyState:
         self.derived = Memo(_DERIVED)
         self._values = Memo()
         self._look_ups = 0
-        # Concepts are only ever appended, so those of an earlier state are still right.
+        # Within an edition, concepts are only appended: those of an earlier state are still right.
         self._base = previous.loaded() if previous is not None else None
 
     def loaded(self) -> Vocabulary | None:

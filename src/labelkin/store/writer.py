@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
 from labelkin.corpus.document import CorpusItem, Correction, Deletion, Document
@@ -124,11 +124,14 @@ class _WriterVocabulary:
         self._languages: Counter[str] | None = None
         self._is_own = False
         self._vocabulary = Vocabulary()
+        self._edition = 0
 
     def at(self, generation: Generation) -> Vocabulary:
         """The vocabulary of the collection's present state."""
-        if len(self._vocabulary) != generation.next_column:
+        edition = self._collection.edition()
+        if len(self._vocabulary) != generation.next_column or edition != self._edition:
             self._vocabulary = self._collection.vocabulary
+            self._edition = edition
             self._is_own = False
         return self._vocabulary
 
@@ -157,8 +160,11 @@ class _WriterVocabulary:
         return self._vocabulary.add(concept)
 
     def resolve(self, label: str, name: str, language: str, *, guess: bool) -> Resolution:
-        """The concept that a label stands for."""
-        return self._vocabulary.resolve(label, name, language, guess=guess)
+        """The concept that a label stands for, or the one that has replaced it."""
+        resolution = self._vocabulary.resolve(label, name, language, guess=guess)
+        if resolution.column is None:
+            return resolution
+        return replace(resolution, column=self._vocabulary.successor(resolution.column))
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,42 +265,23 @@ class _Batch:
         dropped: list[int],
         revised: list[tuple[str | None, int]],
     ) -> None:
-        number = before.number + 1
         rows = list(enumerate(added, start=before.next_row))
-        connection.executemany(
-            "INSERT INTO tombstones VALUES (?, ?)", ((row, number) for row in dropped)
-        )
+        add_tombstones(connection, dropped, before.number + 1)
         # What only has another revision keeps its row: nothing is derived from a revision.
         connection.executemany("UPDATE documents SET revision = ? WHERE row = ?", revised)
-        # A corrected document takes its text along to its new row.
-        connection.executemany(
-            "UPDATE documents SET row = ?, labels = ?, unresolved = ?, heading_order = ?, "
-            "revision = ?, digest = ? WHERE row = ?",
+        move_documents(
+            connection,
             ((row, *one.values, one.row) for row, one in rows if isinstance(one, _Corrected)),
         )
         connection.executemany("DELETE FROM documents WHERE row = ?", ((row,) for row in dropped))
-        connection.executemany(
-            "INSERT INTO concepts VALUES (?, ?, ?)",
-            (
-                (column, concept.id, concept_to_json(concept))
-                for column, concept in self._new_concepts
-            ),
-        )
+        insert_concepts(connection, self._new_concepts)
         connection.executemany(
             "INSERT INTO documents (row, id, title, body, fields, language, metadata, labels, "
             "unresolved, heading_order, revision, digest, text_checksum) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             ((row, *values) for row, values in rows if not isinstance(values, _Corrected)),
         )
-        connection.execute(
-            "INSERT INTO changes VALUES (?, ?, ?, ?, datetime('now'))",
-            (
-                number,
-                before.next_row + len(added),
-                before.next_column + len(self._new_concepts),
-                secrets.token_hex(8),
-            ),
-        )
+        log_change(connection, before, len(added), len(self._new_concepts))
         self._report.new_concepts = len(self._new_concepts)
 
     def _document(
@@ -354,6 +341,44 @@ class _Batch:
         self._report.labels_resolved += resolved
         self._report.without_labels += resolved == 0
         return labels
+
+
+def add_tombstones(connection: sqlite3.Connection, rows: Iterable[int], generation: int) -> None:
+    """Enter rows that a generation leaves."""
+    connection.executemany(
+        "INSERT INTO tombstones VALUES (?, ?)", ((row, generation) for row in rows)
+    )
+
+
+def move_documents(connection: sqlite3.Connection, moves: Iterable[Values]) -> None:
+    """Give documents other labels and new rows; their texts come along.
+
+    A move is the new row, the `corrected_values`, and the row so far.
+    """
+    connection.executemany(
+        "UPDATE documents SET row = ?, labels = ?, unresolved = ?, heading_order = ?, "
+        "revision = ?, digest = ? WHERE row = ?",
+        moves,
+    )
+
+
+def insert_concepts(
+    connection: sqlite3.Connection, concepts: Iterable[tuple[int, Concept]]
+) -> None:
+    """Append concepts, each with its column."""
+    connection.executemany(
+        "INSERT INTO concepts VALUES (?, ?, ?)",
+        ((column, concept.id, concept_to_json(concept)) for column, concept in concepts),
+    )
+
+
+def log_change(connection: sqlite3.Connection, before: Generation, rows: int, columns: int) -> None:
+    """Enter a generation with more rows and columns into the change log."""
+    token = secrets.token_hex(8)
+    connection.execute(
+        "INSERT INTO changes VALUES (?, ?, ?, ?, datetime('now'))",
+        (before.number + 1, before.next_row + rows, before.next_column + columns, token),
+    )
 
 
 def _ad_hoc_concept(label: str, name: str, language: str | None) -> Concept:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 # In place of a language code.
@@ -50,6 +50,12 @@ class Concept:
             if known in self.names:
                 return known
         return next(iter(self.names), None)
+
+    def all_names(self) -> Iterator[str]:
+        """The preferred names and synonyms in all languages."""
+        yield from self.names.values()
+        for names in self.synonyms.values():
+            yield from names
 
     def current(self, find: Callable[[str], Concept | None]) -> Concept | None:
         """The concept that has replaced this one, itself if it is not deprecated, None if neither.

@@ -90,6 +90,39 @@ class Vocabulary:
         """The concept with exactly this id."""
         return self._concepts[self.column(identifier)]
 
+    def get(self, identifier: str) -> Concept | None:
+        """The concept with exactly this id, None if there is none."""
+        column = self._columns.get(identifier)
+        return None if column is None else self._concepts[column]
+
+    def successors(self, concept: Concept) -> tuple[str, ...]:
+        """The ids of the current concepts that replaced-by links of a concept lead to."""
+        current: dict[str, None] = {}
+        seen = {concept.id}
+        ahead = [*concept.replaced_by]
+        while ahead:
+            one = self.get(ahead.pop(0))
+            if one is None or one.id in seen:
+                continue
+            seen.add(one.id)
+            if one.deprecated:
+                ahead += one.replaced_by
+            else:
+                current.setdefault(one.id)
+        return tuple(current)
+
+    def successor(self, column: int) -> int:
+        """The column of the one concept that has taken the place of a deprecated one.
+
+        The column itself if its concept is not deprecated, or if not exactly one
+        concept has taken its place.
+        """
+        concept = self._concepts[column]
+        if not concept.deprecated:
+            return column
+        successors = self.successors(concept)
+        return self._columns[successors[0]] if len(successors) == 1 else column
+
     def resolve(
         self, label: str, name: str = "", language: str = "", *, guess: bool = True
     ) -> Resolution:
@@ -135,7 +168,7 @@ class Vocabulary:
         keys = {key, turned(key)}
         ranked = []
         for column, concept in enumerate(self._concepts):
-            names = {name_key(name) for name in _all_names(concept)}
+            names = {name_key(name) for name in concept.all_names()}
             if any(key == name_key(name) for name in concept.names.values()):
                 ranked.append((0, column))
             elif (
@@ -162,7 +195,7 @@ class Vocabulary:
         # beginning or the end.
         keys: dict[str, str] = {}
         for concept in self._concepts:
-            for name in _all_names(concept):
+            for name in concept.all_names():
                 if abs(len(name) - len(key)) <= 2:
                     other = name_key(name)
                     if other[:2] == key[:2] or other[-2:] == key[-2:]:
@@ -292,9 +325,3 @@ def listed(names: Iterable[str]) -> str:
     every = list(names)
     more = len(every) - _LISTED
     return ", ".join(every[:_LISTED]) + (f" and {more:,} more" if more > 0 else "")
-
-
-def _all_names(concept: Concept) -> Iterator[str]:
-    yield from concept.names.values()
-    for names in concept.synonyms.values():
-        yield from names

@@ -1,0 +1,531 @@
+"""Another edition of a collection's vocabulary, in one transaction, and how it is undone.
+
+A concept keeps its column. Documents follow their headings by id and by replaced-by
+links. Documents that change get a new row each, as corrected ones do, so that every
+derived store follows by the change log. What an update has replaced stays in the
+database until the next one.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from labelkin.exceptions import CollectionError, VocabularyError
+from labelkin.store.collection import Collection
+from labelkin.store.database import EDITION_TABLES
+from labelkin.store.derived import BuildProgress
+from labelkin.store.label_sets import COLUMN_TYPE, Rows
+from labelkin.store.reader import Reader
+from labelkin.store.rows import (
+    ResolvedLabels,
+    Values,
+    checked_values,
+    concept_from_json,
+    concept_to_json,
+    corrected_values,
+)
+from labelkin.store.writer import add_tombstones, insert_concepts, log_change, move_documents
+from labelkin.vocab.concept import Concept
+from labelkin.vocab.editions import EditionDiff, compare_editions
+from labelkin.vocab.vocabulary import Vocabulary
+from labelkin.wording import counted
+
+_PAGE = 500
+# The places of LABEL_COLUMNS and of the language among the values of a document.
+_LABELS = slice(-4, -1)
+_LANGUAGE = 4
+# An edition that lacks more of the headings is probably another vocabulary.
+_MOST_LOST = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class WithdrawnHeading:
+    """A heading that can no longer be suggested, and the documents that carry it.
+
+    `successors` are the headings that it was split into.
+    """
+
+    id: str
+    name: str
+    successors: tuple[str, ...] = ()
+    documents: tuple[str, ...] = ()
+
+
+@dataclass
+class EditionReport:
+    """What an update of the vocabulary has changed, or would change.
+
+    `headings` are those that can be suggested, `changes` counts the differences between the
+    editions. `documents` have other labels: `followed` counts them by the heading that
+    another one has replaced, `resolved` by labels that the edition before lacked;
+    `unresolved` labels are still unknown. `reindexed` documents have the same headings
+    under other names. `new_to_models` counts for each trained model the new headings that
+    it does not know.
+    """
+
+    headings: int
+    changes: dict[str, int]
+    is_changed: bool = False
+    documents: int = 0
+    reindexed: int = 0
+    followed: Counter[str] = field(default_factory=Counter)
+    resolved: Counter[str] = field(default_factory=Counter)
+    unresolved: Counter[str] = field(default_factory=Counter)
+    withdrawn: list[WithdrawnHeading] = field(default_factory=list)
+    new_headings: list[str] = field(default_factory=list)
+    new_to_models: dict[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    @property
+    def withdrawn_documents(self) -> int:
+        """How many documents carry headings that can no longer be suggested."""
+        return len({one for heading in self.withdrawn for one in heading.documents})
+
+    def to_json(self) -> dict[str, Any]:
+        """The report for programs."""
+        # Before Python 3.12, asdict breaks counters.
+        counters = {
+            "followed": dict(self.followed),
+            "resolved": dict(self.resolved),
+            "unresolved": dict(self.unresolved),
+        }
+        plain = replace(self, followed=Counter(), resolved=Counter(), unresolved=Counter())
+        return {**asdict(plain), **counters, "withdrawn_documents": self.withdrawn_documents}
+
+
+def update_vocabulary(
+    collection: Collection,
+    vocabulary: Vocabulary,
+    *,
+    dry_run: bool = False,
+    force: bool = False,
+    progress: BuildProgress | None = None,
+) -> EditionReport:
+    """Make `vocabulary` the collection's edition; with `dry_run`, report and change nothing.
+
+    Concepts that it lacks keep their columns and become deprecated, except those that
+    labels of documents have brought (`[labels] unknown = "keep"`). An edition that
+    lacks most headings is refused without `force`.
+    """
+    return _Update(collection, vocabulary, force, progress).run(dry_run)
+
+
+def undo_vocabulary(
+    collection: Collection, *, dry_run: bool = False, progress: BuildProgress | None = None
+) -> EditionReport:
+    """Restore the edition before the last update, and the labels that the update has changed.
+
+    Documents that were added or changed since stay as they are. Concepts that only the
+    undone edition has keep their columns and become deprecated.
+    """
+    return _Undo(collection, progress).run(dry_run)
+
+
+class _Transition:
+    """From one vocabulary to another with the same columns, and perhaps more.
+
+    `successors` has for each column the one that documents follow to, mostly itself.
+    `renamed` tells whether the heading of a column goes by other names, which documents are
+    found by.
+    """
+
+    def __init__(self, before: Vocabulary, after: Vocabulary, diff: EditionDiff) -> None:
+        self.before = before
+        self.after = after
+        self.diff = diff
+        self.changed = [column for column, one in enumerate(before) if after[column] != one]
+        self.appended = range(len(before), len(after))
+        self.successors: npt.NDArray[np.int64] = np.array(
+            [after.successor(column) for column in range(len(after))], dtype=np.int64
+        )
+        self.renamed: npt.NDArray[np.bool_] = np.array(
+            [
+                _shown_names(before, column) != _shown_names(after, column)
+                for column in range(len(before))
+            ],
+            dtype=np.bool_,
+        )
+
+    def withdrawn(self) -> list[int]:
+        """The columns that can no longer be suggested and that no single heading replaces."""
+        return [
+            column
+            for column in self.changed
+            if self.after[column].deprecated
+            and not self.before[column].deprecated
+            and self.successors[column] == column
+        ]
+
+
+class _Change(ABC):
+    """A change of the edition: what becomes of the documents, and how it is written."""
+
+    can_be_undone: bool
+
+    def __init__(self, collection: Collection, progress: BuildProgress | None) -> None:
+        self._collection = collection
+        self._progress = progress
+
+    @abstractmethod
+    def transition(self, reader: Reader) -> _Transition:
+        """From the reader's vocabulary to the other edition."""
+
+    @abstractmethod
+    def rows(self, reader: Reader, transition: _Transition) -> Rows:
+        """The rows of documents whose labels may change."""
+
+    @abstractmethod
+    def labels(
+        self,
+        reader: Reader,
+        transition: _Transition,
+        page: Mapping[int, Values],
+        report: EditionReport,
+    ) -> dict[int, Values]:
+        """The labels to be, by row, as `corrected_values` gives them."""
+
+    def run(self, dry_run: bool) -> EditionReport:
+        """Report what changes and, unless it is a dry run, write it in one transaction."""
+        started = time.monotonic()
+        if dry_run:
+            with closing(self._collection.pinned()) as reader:
+                report = self._apply(reader, self.transition(reader), None)
+        else:
+            self._collection.upgrade()
+            # Other writers need not wait while editions are compared.
+            key = self._collection.vocabulary_state.key
+            transition = self.transition(self._collection)
+            with self._collection.database.transaction() as connection:
+                if self._collection.vocabulary_state.key != key:
+                    transition = self.transition(self._collection)
+                writer = _Writer(connection, self._collection, transition, self.can_be_undone)
+                report = self._apply(self._collection, transition, writer)
+                writer.finish()
+            if self._collection.pending_rows():
+                self._collection.flush_label_sets()
+        report.seconds = time.monotonic() - started
+        return report
+
+    def _apply(
+        self, reader: Reader, transition: _Transition, writer: _Writer | None
+    ) -> EditionReport:
+        tombstones = reader.tombstones()
+        renamed = np.pad(transition.renamed, (0, len(transition.appended)))
+        relabelled = np.setdiff1d(self.rows(reader, transition), tombstones)
+        reindexed = np.setdiff1d(reader.label_sets().rows_with(renamed), tombstones)
+        # An update leaves headings that it withdraws to their documents, undoing it does not.
+        gone = tombstones if self.can_be_undone else np.union1d(tombstones, relabelled)
+        changes = transition.diff.changes
+        report = EditionReport(
+            headings=sum(not concept.deprecated for concept in transition.after),
+            changes=transition.diff.counts(),
+            is_changed=bool(transition.changed or transition.appended),
+            withdrawn=_withdrawn(reader, transition, gone),
+            new_headings=[
+                change.concept.id for kind in ("added", "restored") for change in changes[kind]
+            ],
+        )
+        rows = np.union1d(relabelled, reindexed)
+        for start in range(0, len(rows), _PAGE):
+            wanted = rows[start : start + _PAGE].tolist()
+            page = dict(sorted(reader.stored_documents(wanted)))
+            labels = self.labels(reader, transition, page, report)
+            changed = {row for row, new in labels.items() if new[:-2] != page[row][_LABELS]}
+            moved = [row for row in page if row in changed or _has_any(page[row], renamed)]
+            report.documents += len(changed)
+            report.reindexed += len(moved) - len(changed)
+            report.is_changed = report.is_changed or bool(moved)
+            if writer is not None and moved:
+                writer.move(
+                    {
+                        row: labels.get(row) or _with_labels(page[row], page[row][_LABELS])
+                        for row in moved
+                    },
+                    {row: page[row][_LABELS] for row in changed},
+                )
+            if self._progress is not None:
+                self._progress(start + len(wanted), len(rows))
+        return report
+
+
+class _Update(_Change):
+    """To an edition from outside."""
+
+    can_be_undone = True
+
+    def __init__(
+        self,
+        collection: Collection,
+        vocabulary: Vocabulary,
+        force: bool,
+        progress: BuildProgress | None,
+    ) -> None:
+        super().__init__(collection, progress)
+        self._vocabulary = vocabulary
+        self._force = force
+        self._keeps_unknown = collection.config.labels.unknown == "keep"
+
+    def transition(self, reader: Reader) -> _Transition:
+        """From the reader's vocabulary to the new edition."""
+        before = reader.vocabulary
+        diff = compare_editions(before, self._vocabulary)
+        if self._keeps_unknown:
+            diff.changes["removed"][:] = [
+                change for change in diff.changes["removed"] if not is_ad_hoc(change.concept)
+            ]
+        counts = diff.counts()
+        lost = counts["removed"] + counts["deprecated"]
+        if lost > _MOST_LOST * diff.old and not self._force:
+            raise VocabularyError(
+                f"the new edition lacks {lost:,} of {counted(diff.old, 'heading')}; is it another "
+                "vocabulary? `--force` (force=True) updates all the same"
+            )
+        return _Transition(before, _updated(before, self._vocabulary, diff), diff)
+
+    def rows(self, reader: Reader, transition: _Transition) -> Rows:
+        """The rows with headings that were replaced, or with labels that were unknown."""
+        width = len(transition.before)
+        follows = transition.successors[:width] != np.arange(width)
+        return np.union1d(reader.label_sets().rows_with(follows), reader.rows_with_unresolved())
+
+    def labels(
+        self,
+        reader: Reader,  # noqa: ARG002
+        transition: _Transition,
+        page: Mapping[int, Values],
+        report: EditionReport,
+    ) -> dict[int, Values]:
+        """Labels that follow their headings, and those that can be resolved now."""
+        return {
+            row: corrected_values(values, self._followed(values, transition, report), values[-1])
+            for row, values in page.items()
+        }
+
+    def _followed(
+        self, values: Values, transition: _Transition, report: EditionReport
+    ) -> ResolvedLabels:
+        stored = ResolvedLabels.stored(*values[_LABELS])
+        followed = ResolvedLabels()
+        for label in stored.order:
+            is_major = label in stored.major
+            column: int | None
+            if isinstance(label, int):
+                column = int(transition.successors[label])
+                if column != label:
+                    report.followed[transition.before[label].id] += 1
+            else:
+                name = stored.unresolved[label]
+                column = transition.after.resolve(
+                    label, name, values[_LANGUAGE] or "", guess=not self._keeps_unknown
+                ).column
+                if column is None:
+                    report.unresolved[label] += 1
+                    followed.add(label, name, is_major=is_major)
+                    continue
+                report.resolved[label] += 1
+                column = int(transition.successors[column])
+            followed.add(column, is_major=is_major)
+        return followed
+
+
+class _Undo(_Change):
+    """Back to the edition before the last update."""
+
+    can_be_undone = False
+
+    def transition(self, reader: Reader) -> _Transition:
+        """From the reader's vocabulary to the one before; it is checked that there is one."""
+        former = reader.former_concepts()
+        if former is None:
+            raise CollectionError(
+                f"{reader.path}: there is no former edition to restore; the vocabulary was never "
+                "updated, or its last update has been undone"
+            )
+        before = reader.vocabulary
+        after = Vocabulary(
+            _restored(concept, former[column]) if column in former else concept
+            for column, concept in enumerate(before)
+        )
+        return _Transition(before, after, compare_editions(before, after))
+
+    def rows(self, reader: Reader, transition: _Transition) -> Rows:  # noqa: ARG002
+        """The rows that the update has given other labels."""
+        return reader.rows_with_former_labels()
+
+    def labels(
+        self,
+        reader: Reader,
+        transition: _Transition,  # noqa: ARG002
+        page: Mapping[int, Values],
+        report: EditionReport,  # noqa: ARG002
+    ) -> dict[int, Values]:
+        """The labels that the update has replaced."""
+        former = reader.former_labels(list(page))
+        return {row: _with_labels(page[row], labels) for row, labels in former.items()}
+
+
+class _Writer:
+    """Writes a change of the edition, from the first thing that changes on."""
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        collection: Collection,
+        transition: _Transition,
+        can_be_undone: bool,
+    ) -> None:
+        self._connection = connection
+        self._transition = transition
+        self._can_be_undone = can_be_undone
+        self._before = collection.generation()
+        self._rows = 0
+        self._has_begun = False
+        if transition.changed or transition.appended or not can_be_undone:
+            self._begin()
+
+    def _begin(self) -> None:
+        if self._has_begun:
+            return
+        self._has_begun = True
+        before, after = self._transition.before, self._transition.after
+        for table in EDITION_TABLES:
+            self._connection.execute(table)
+        if self._can_be_undone:
+            self._forget_former()
+            self._connection.executemany(
+                "INSERT INTO former_concepts VALUES (?, ?)",
+                (
+                    *(
+                        (column, concept_to_json(before[column]))
+                        for column in self._transition.changed
+                    ),
+                    *((column, None) for column in self._transition.appended),
+                ),
+            )
+        self._connection.executemany(
+            'UPDATE concepts SET concept = ? WHERE "column" = ?',
+            ((concept_to_json(after[column]), column) for column in self._transition.changed),
+        )
+        insert_concepts(
+            self._connection, ((column, after[column]) for column in self._transition.appended)
+        )
+
+    def _forget_former(self) -> None:
+        self._connection.execute("DELETE FROM former_concepts")
+        self._connection.execute("DELETE FROM former_labels")
+
+    def move(self, labels: Mapping[int, Values], former: Mapping[int, Values]) -> None:
+        """Give documents new rows with `corrected_values`; `former` labels can be restored."""
+        self._begin()
+        first = self._before.next_row + self._rows
+        moves = dict(zip(labels, range(first, first + len(labels)), strict=True))
+        add_tombstones(self._connection, moves, self._before.number + 1)
+        move_documents(self._connection, ((new, *labels[row], row) for row, new in moves.items()))
+        if self._can_be_undone:
+            self._connection.executemany(
+                "INSERT INTO former_labels VALUES (?, ?, ?, ?)",
+                ((moves[row], *values) for row, values in former.items()),
+            )
+        self._rows += len(labels)
+
+    def finish(self) -> None:
+        """Enter the edition and the generation that brings it."""
+        if not self._has_begun:
+            return
+        if not self._can_be_undone:
+            self._forget_former()
+        self._connection.execute(
+            "INSERT INTO editions VALUES (?, ?)", (self._before.number + 1, self._can_be_undone)
+        )
+        log_change(self._connection, self._before, self._rows, len(self._transition.appended))
+
+
+def is_ad_hoc(concept: Concept) -> bool:
+    """Whether a concept may come from the label of a document: an id and at most one name."""
+    return len(concept.names) <= 1 and replace(concept, names={}) == Concept(concept.id, {})
+
+
+def _updated(before: Vocabulary, edition: Vocabulary, diff: EditionDiff) -> Vocabulary:
+    """The concepts of `before` as the edition has them, each in its column, then the new ones."""
+    merged = {change.concept.id: change.after for change in diff.changes["merged"]}
+    gone = {
+        change.concept.id
+        for kind in ("removed", "merged", "split")
+        for change in diff.changes[kind]
+    }
+    updated = Vocabulary()
+    for concept in before:
+        now = edition.get(concept.id)
+        if now is None:
+            now = replace(concept, deprecated=True) if concept.id in gone else concept
+        if now.deprecated and not edition.successors(now):
+            # Without links of the edition's own: those that names have given, now or before.
+            before_that = concept.replaced_by if concept.deprecated else now.replaced_by
+            now = replace(now, replaced_by=merged.get(concept.id, before_that))
+        updated.add(now)
+    for concept in edition:
+        if concept.id not in before:
+            updated.add(concept)
+    return updated
+
+
+def _restored(concept: Concept, former: str | None) -> Concept:
+    """A concept as it was; one that the former edition lacks is deprecated."""
+    if former is not None:
+        return concept_from_json(former)
+    return replace(concept, deprecated=True, replaced_by=())
+
+
+def _shown_names(vocabulary: Vocabulary, column: int) -> Mapping[str, str]:
+    """The names that a heading goes by: those of the one that has replaced it."""
+    concept = vocabulary[column]
+    return (concept.current(vocabulary.get) or concept).names
+
+
+def _has_any(values: Values, columns: npt.NDArray[np.bool_]) -> bool:
+    labels = np.frombuffer(values[_LABELS][0], dtype=COLUMN_TYPE)
+    return bool(columns[labels].any())
+
+
+def _with_labels(values: Values, labels: Values) -> Values:
+    """As `corrected_values`, with stored labels (LABEL_COLUMNS)."""
+    return checked_values(values, (*labels, values[-1]))
+
+
+def _withdrawn(reader: Reader, transition: _Transition, gone: Rows) -> list[WithdrawnHeading]:
+    """The headings that can no longer be suggested, those with most documents first.
+
+    Rows in `gone` do not count.
+    """
+    columns = transition.withdrawn()
+    flags = np.zeros(len(transition.before), dtype=np.bool_)
+    flags[columns] = True
+    label_sets = reader.label_sets()
+    rows = np.setdiff1d(label_sets.rows_with(flags), gone)
+    documents: dict[int, list[str]] = {column: [] for column in columns}
+    ids = reader.ids_of(rows.tolist())
+    for row in rows.tolist():
+        for column in label_sets.columns(row).tolist():
+            if column in documents:
+                documents[column].append(ids[row])
+    successors = transition.diff.successors()
+    withdrawn = [
+        WithdrawnHeading(
+            transition.after[column].id,
+            transition.after[column].name(),
+            successors.get(transition.after[column].id, ()),
+            tuple(sorted(documents[column])),
+        )
+        for column in columns
+    ]
+    return sorted(withdrawn, key=lambda heading: (-len(heading.documents), heading.id))

@@ -1,0 +1,452 @@
+from __future__ import annotations
+
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from labelkin import Concept, Correction, Document, Indexer, Settings, Vocabulary
+from labelkin.exceptions import CollectionError, ConfigError, VocabularyError
+from labelkin.store.editions import EditionReport
+
+from ..runtime_data import fresh_documents  # noqa: TID252
+
+OLD = [
+    Concept("A", {"en": "Cereals"}),
+    Concept("B", {"en": "Oats"}, {"en": ("Avena",)}, broader=("A",)),
+    Concept("C", {"en": "Rye bread"}, {"en": ("Dark loaf", "Brown loaf")}),
+    Concept("D", {"en": "Barley"}, broader=("A",)),
+    Concept("E", {"en": "Spelt"}),
+    Concept("F", {"en": "Malt"}),
+    Concept("G", {"en": "Old grain"}, deprecated=True),
+]
+NEW = [
+    Concept("M", {"en": "Millet"}, {"en": ("Panicum",)}),
+    Concept("A", {"en": "Cereal crops"}, {"en": ("Cereals",)}),
+    Concept("B", {"en": "Oats"}, {"en": ("Avena", "Porridge oats")}),
+    Concept("N1", {"en": "Dark loaf"}),
+    Concept("N2", {"en": "Brown loaf"}),
+    Concept("D", {"en": "Barley"}, deprecated=True, replaced_by=("B",)),
+    Concept("H", {"en": "Wort"}, {"en": ("Malt",)}),
+]
+DOCUMENTS = [
+    Document("oats", "Porridge at dawn", labels=("B",), language="en"),
+    Document("barley", "Fields of barley", labels=("D", "Millet", "B"), language="en",
+             major_labels=("D",)),
+    Document("bread", "Baking with rye", labels=("C", "A"), language="en"),
+    Document("spelt", "Flour of spelt", labels=("Sorghum", "E"), language="en"),
+    Document("malt", "Brewing with malt", labels=("F",), language="en"),
+    Document("none", "An empty field", language="en"),
+]  # fmt: skip
+
+
+@pytest.fixture
+def indexer(tmp_path: Path) -> Iterator[Indexer]:
+    with Indexer.create(tmp_path / "c", Vocabulary(OLD), language="en") as made:
+        made.add(DOCUMENTS)
+        yield made
+
+
+def labels(indexer: Indexer) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
+    return {one.id: (one.labels, one.major_labels) for one in indexer.documents()}
+
+
+def state(indexer: Indexer) -> tuple[object, ...]:
+    """All that an edition changes: concepts by column, documents with their labels."""
+    documents = sorted(indexer.documents(), key=lambda document: document.id)
+    return list(indexer.vocabulary), documents
+
+
+def counts(report: EditionReport) -> dict[str, int]:
+    return {kind: count for kind, count in report.changes.items() if count}
+
+
+def test_documents_follow(indexer: Indexer) -> None:
+    columns = {concept.id: column for column, concept in enumerate(indexer.vocabulary)}
+    report = indexer.update_vocabulary(Vocabulary(NEW))
+    assert counts(report) == {
+        "added": 4, "removed": 1, "merged": 2, "split": 1, "renamed": 1, "moved": 1,
+        "new synonyms": 1,
+    }  # fmt: skip
+    assert labels(indexer) == {
+        "oats": (("B",), ()),
+        "barley": (("B", "M"), ("B",)),
+        "bread": (("C", "A"), ()),
+        "spelt": (("Sorghum", "E"), ()),
+        "malt": (("H",), ()),
+        "none": ((), ()),
+    }
+    assert (report.documents, report.reindexed, report.headings) == (2, 1, 6)
+    assert report.followed == {"D": 1, "F": 1}
+    assert report.resolved == {"Millet": 1}
+    assert report.unresolved == {"Sorghum": 1}
+    assert [(one.id, one.successors, one.documents) for one in report.withdrawn] == [
+        ("C", ("N1", "N2"), ("bread",)),
+        ("E", (), ("spelt",)),
+    ]
+    assert report.withdrawn_documents == 2
+    assert report.new_headings == ["M", "N1", "N2", "H"]
+    vocabulary = indexer.vocabulary
+    assert all(vocabulary.column(one) == column for one, column in columns.items())
+    assert vocabulary.concept("A") == NEW[1]
+    assert vocabulary.concept("E") == replace(OLD[4], deprecated=True)
+    assert vocabulary.concept("F").replaced_by == ("H",)
+    assert indexer.check().is_sound
+
+
+def test_suggestions_follow(indexer: Indexer) -> None:
+    query = Document("", "Brewing with malt and rye, fields of barley and spelt", language="en")
+    settings = Settings.from_config(indexer.config, "knn").changed(limit=9)
+    indexer.update_vocabulary(Vocabulary(NEW))
+    (suggestions,) = indexer.suggest([query], settings=settings)
+    names = {one.concept.name() for one in suggestions}
+    assert {"Cereal crops", "Oats", "Wort", "Millet"} == names
+    # A document is found by the new name of a heading that it carries.
+    (found,) = indexer.neighbours([Document("", "crops", language="en")])
+    assert [one.id for one in found] == ["bread"]
+
+
+def test_a_dry_run_reports_the_same_and_changes_nothing(indexer: Indexer) -> None:
+    before, generation = state(indexer), indexer.snapshot().generation()
+    tried = indexer.update_vocabulary(Vocabulary(NEW), dry_run=True)
+    assert (state(indexer), indexer.snapshot().generation()) == (before, generation)
+    done = indexer.update_vocabulary(Vocabulary(NEW))
+    assert replace(tried, seconds=0) == replace(done, seconds=0)
+    tried = indexer.undo_vocabulary(dry_run=True)
+    assert replace(tried, seconds=0) == replace(indexer.undo_vocabulary(), seconds=0)
+
+
+def test_the_same_edition_changes_nothing(indexer: Indexer) -> None:
+    indexer.update_vocabulary(Vocabulary(NEW))
+    before, generation = state(indexer), indexer.snapshot().generation()
+    assert not indexer.update_vocabulary(Vocabulary(NEW)).is_changed
+    assert (state(indexer), indexer.snapshot().generation()) == (before, generation)
+    # The former edition has not been forgotten.
+    indexer.undo_vocabulary()
+    assert indexer.vocabulary.concept("A") == OLD[0]
+
+
+def test_undo_restores_the_former_edition(indexer: Indexer) -> None:
+    concepts, documents = state(indexer)
+    indexer.update_vocabulary(Vocabulary(NEW))
+    report = indexer.undo_vocabulary()
+    after, restored = state(indexer)
+    assert restored == documents
+    assert after[: len(OLD)] == concepts == OLD  # type: ignore[index]
+    assert all(concept.deprecated for concept in indexer.vocabulary if concept not in OLD)
+    assert report.headings == 6
+    assert indexer.check().is_sound
+    with pytest.raises(CollectionError, match="no former edition to restore"):
+        indexer.undo_vocabulary()
+    indexer.update_vocabulary(Vocabulary(NEW))
+    assert labels(indexer)["barley"] == (("B", "M"), ("B",))
+
+
+def test_undo_keeps_what_has_happened_since(indexer: Indexer) -> None:
+    indexer.update_vocabulary(Vocabulary(NEW))
+    indexer.add([Document("new", "Millet porridge", labels=("M", "Cereal crops"), language="en")])
+    indexer.correct([Correction("barley", ("A",))])
+    indexer.remove(["malt"])
+    report = indexer.undo_vocabulary()
+    after = labels(indexer)
+    assert after["new"] == (("M", "A"), ())
+    assert after["barley"] == (("A",), ())
+    assert "malt" not in after
+    assert [(one.id, one.documents) for one in report.withdrawn if one.documents] == [
+        ("M", ("new",))
+    ]
+    assert indexer.check().is_sound
+
+
+def test_another_vocabulary_is_refused(indexer: Indexer) -> None:
+    other = Vocabulary([Concept("X", {"en": "Ships"}), Concept("A", {"en": "Cereals"})])
+    with pytest.raises(VocabularyError, match="lacks 5 of 6 headings; is it another vocabulary"):
+        indexer.update_vocabulary(other)
+    assert indexer.update_vocabulary(other, force=True).headings == 2
+    with pytest.raises(ConfigError, match="read_vocabulary"):
+        indexer.update_vocabulary("v.tsv")  # type: ignore[arg-type]
+    with pytest.raises(CollectionError, match="there is no former edition"):
+        Indexer.create(indexer.collection.path.with_name("d")).undo_vocabulary()
+
+
+def test_labels_that_became_concepts_stay(tmp_path: Path) -> None:
+    with Indexer.create(tmp_path / "c", language="en") as indexer:
+        indexer.add([Document("1", "Porridge", labels=("Oats", "Breakfast"), language="en")])
+        report = indexer.update_vocabulary(Vocabulary(OLD))
+        assert labels(indexer)["1"] == (("B", "Breakfast"), ())
+        assert not report.withdrawn
+        assert not indexer.vocabulary.concept("Breakfast").deprecated
+
+
+def test_added_documents_follow_as_well(indexer: Indexer) -> None:
+    indexer.update_vocabulary(Vocabulary(NEW))
+    assert indexer.add(DOCUMENTS).unchanged == len(DOCUMENTS)
+
+
+def test_an_update_between_two_batches(indexer: Indexer) -> None:
+    """A writer resolves labels by the edition of the moment."""
+    path = indexer.collection.path
+
+    def documents() -> Iterator[Document]:
+        for number in range(3000):
+            if number == 1500:
+                with Indexer.open(path) as other:
+                    other.update_vocabulary(Vocabulary(NEW))
+            yield Document(f"m{number}", "Seeds", labels=("Porridge oats",), language="en")
+
+    report = indexer.add(documents())
+    assert report.unresolved["Porridge oats"] + report.labels_resolved == 3000
+    assert 0 < report.unresolved["Porridge oats"] <= 2000
+    assert labels(indexer)["m2999"] == (("B",), ())
+
+
+def test_an_open_snapshot_keeps_its_edition(indexer: Indexer) -> None:
+    snapshot = indexer.snapshot()
+    with Indexer.open(indexer.collection.path) as other:
+        other.update_vocabulary(Vocabulary(NEW))
+    assert list(snapshot.vocabulary) == OLD
+    assert {one.id: one.labels for one in snapshot.documents()}["malt"] == ("F",)
+    assert indexer.snapshot().vocabulary.concept("A").name() == "Cereal crops"
+
+
+def generated(seed: int) -> tuple[list[Concept], list[Concept], list[Document]]:
+    """Two editions that differ in every way, and documents."""
+    chance = random.Random(seed)
+    old = [
+        Concept(
+            f"c{number}",
+            {"en": f"Name {number}"},
+            {"en": tuple(f"Synonym {number} {one}" for one in range(chance.randrange(3)))},
+            broader=(f"c{chance.randrange(40)}",),
+        )
+        for number in range(40)
+    ]
+    new: list[Concept] = []
+    for concept in old:
+        match chance.randrange(8):
+            case 0:
+                continue
+            case 1:
+                link = (f"c{chance.randrange(45)}",)
+                new.append(replace(concept, deprecated=True, replaced_by=link))
+            case 2:
+                new.append(replace(concept, names={"en": f"{concept.name()} again"}))
+            case 3:
+                new.append(replace(concept, broader=()))
+            case 4:
+                taken = (f"Name {chance.randrange(40)}",)
+                new.append(replace(concept, synonyms={"en": taken}))
+            case _:
+                new.append(concept)
+    new += [Concept(f"n{number}", {"en": f"Name {chance.randrange(60)}"}) for number in range(8)]
+    new = list({concept.id: concept for concept in new}.values())
+    documents = [
+        Document(
+            f"d{number}",
+            f"Text {number}",
+            labels=(
+                *(f"c{chance.randrange(40)}" for _ in range(3)),
+                f"Name {chance.randrange(40, 60)}",
+            ),
+            language="en",
+        )
+        for number in range(60)
+    ]
+    return old, new, documents
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_generated_editions(tmp_path: Path, seed: int) -> None:
+    old, new, documents = generated(seed)
+    with Indexer.create(tmp_path / "c", Vocabulary(old), language="en") as indexer:
+        indexer.add(documents)
+        _, before = state(indexer)
+        report = indexer.update_vocabulary(Vocabulary(new))
+        vocabulary = indexer.vocabulary
+        assert [concept.id for concept in vocabulary][: len(old)] == [one.id for one in old]
+        in_use = {concept.id for concept in vocabulary if not concept.deprecated}
+        assert in_use == {concept.id for concept in new if not concept.deprecated}
+        withdrawn = {heading.id for heading in report.withdrawn}
+        for of_one, _ in labels(indexer).values():
+            assert {one for one in of_one if one in vocabulary} <= in_use | withdrawn
+        # The same documents, resolved by the new edition, have the same labels.
+        assert indexer.add(documents).unchanged == len(documents)
+        assert not indexer.update_vocabulary(Vocabulary(new)).is_changed
+        assert indexer.check().is_sound
+        indexer.undo_vocabulary()
+        concepts, after = state(indexer)
+        assert after == before
+        assert concepts[: len(old)] == old  # type: ignore[index]
+        assert indexer.check().is_sound
+
+
+def test_models_stay_usable(trained: Path, tmp_path: Path) -> None:
+    shutil.copytree(trained, tmp_path / "c")
+    queries = fresh_documents()
+    with Indexer.open(tmp_path / "c") as indexer:
+        methods = {"knn", "label-ae", "rerank"} & set(indexer.usable_methods())
+        before = {method: suggested(indexer, queries, method) for method in methods}
+        concepts = list(indexer.vocabulary)
+        often = [indexer.vocabulary[column] for column in most_frequent(indexer, 4)]
+        renamed, merged, into, removed = often
+        edition = [
+            replace(one, names={"en": "Quite another name"}) if one == renamed else one
+            for one in concepts
+            if one not in (merged, removed)
+        ]
+        place = edition.index(into)
+        edition[place] = replace(into, synonyms={"en": (merged.name(),)})
+        edition.append(Concept("brand-new", {"en": "Brand new heading"}))
+        report = indexer.update_vocabulary(Vocabulary(edition))
+        assert report.new_headings == ["brand-new"]
+        assert report.new_to_models == dict.fromkeys(methods - {"knn"}, 1)
+        assert report.followed[merged.id] > 0
+        assert [one.id for one in report.withdrawn] == [removed.id]
+        assert {"label-ae", "rerank"} & methods <= set(indexer.info().models)
+        for method in methods:
+            after = suggested(indexer, queries, method)
+            assert all(after)
+            known = {one for of_one in after for one in of_one}
+            assert not known & {merged.id, removed.id}
+            gone = {merged.id: into.id, removed.id: ""}
+            expected = [{gone.get(one, one) for one in of_one} for of_one in before[method]]
+            shared = sum(len(old & set(new)) for old, new in zip(expected, after, strict=True))
+            assert shared >= 0.7 * sum(map(len, expected))
+        indexer.undo_vocabulary()
+        for method in methods:
+            restored = suggested(indexer, queries, method)
+            same = sum(old == new for old, new in zip(before[method], restored, strict=True))
+            assert same >= len(queries) - 2
+
+
+def suggested(indexer: Indexer, queries: list[Document], method: str) -> list[list[str]]:
+    settings = Settings.from_config(indexer.config, method).changed(limit=6)
+    answers = indexer.suggest(queries, settings=settings)
+    return [sorted(one.concept.id for one in answer) for answer in answers]
+
+
+def most_frequent(indexer: Indexer, count: int) -> list[int]:
+    return indexer.label_frequencies().argsort(kind="stable")[::-1][:count].tolist()
+
+
+def test_a_collection_of_an_earlier_format(tmp_path: Path) -> None:
+    with tarfile.open(Path(__file__).parents[1] / "fixtures" / "collection-0.1.tar.gz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    (folder,) = tmp_path.iterdir()
+    with Indexer.open(folder) as indexer:
+        concepts, documents = state(indexer)
+        edition = [
+            replace(one, names={tag: f"{name}!" for tag, name in one.names.items()})
+            for one in indexer.vocabulary
+        ]
+        assert indexer.update_vocabulary(Vocabulary(edition)).is_changed
+        indexer.undo_vocabulary()
+        assert state(indexer) == (concepts, documents)
+        assert indexer.check().is_sound
+
+
+# An edition that touches every document, so that there is time to be killed in.
+KILLED_DOCUMENTS = 1000
+
+
+@pytest.fixture
+def large(tmp_path: Path) -> tuple[Path, Path]:
+    """A collection, and the file of an edition by which all its headings are renamed or merged."""
+    concepts = [Concept(f"c{number}", {"en": f"Heading {number}"}) for number in range(50)]
+    folder, edition = tmp_path / "large", tmp_path / "edition.tsv"
+    with Indexer.create(folder, Vocabulary(concepts), language="en") as indexer:
+        indexer.add(
+            Document(
+                str(number), f"Text {number}", "word " * 200, language="en",
+                labels=(f"c{number % 50}", f"c{number % 7}", "Heading 50"),
+            )
+            for number in range(KILLED_DOCUMENTS)
+        )  # fmt: skip
+    rows = ["id\tname\tdeprecated\treplaced_by"]
+    for number in range(51):
+        link = f"yes\tc{number + 1}" if number % 5 == 0 and number < 50 else "\t"
+        rows.append(f"c{number}\tNew name {number}\t{link}")
+    rows[-1] = "c50\tHeading 50\t\t"
+    edition.write_text("\n".join(rows) + "\n")
+    return folder, edition
+
+
+def start_updating(folder: Path, edition: Path) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "labelkin", "vocab", "update", str(folder), str(edition)]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def kill_updates(folder: Path, edition: Path, kills: int) -> None:
+    with Indexer.open(folder) as indexer:
+        old = state(indexer)
+    started = time.monotonic()
+    assert start_updating(folder, edition).wait() == 0
+    needed = time.monotonic() - started
+    with Indexer.open(folder) as indexer:
+        new = state(indexer)
+        indexer.undo_vocabulary()
+        appended = [*old[0], replace(new[0][-1], deprecated=True)]  # type: ignore[misc,index]
+        old = (appended, old[1])
+        assert state(indexer) == old
+    chance = random.Random(0)
+    for _ in range(kills):
+        process = start_updating(folder, edition)
+        time.sleep(needed * chance.uniform(0.5, 1.0))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        with Indexer.open(folder) as indexer:
+            now = state(indexer)
+            assert now in (old, new)
+            assert indexer.collection.count() == KILLED_DOCUMENTS
+            if now == new:
+                indexer.undo_vocabulary()
+                assert state(indexer) == old
+    with Indexer.open(folder) as indexer:
+        assert indexer.check().is_sound
+
+
+def test_killed_while_updating(large: tuple[Path, Path]) -> None:
+    kill_updates(*large, kills=2)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+def test_killed_many_times_while_updating(large: tuple[Path, Path]) -> None:
+    kill_updates(*large, kills=20)
+
+
+def test_readers_go_on_and_see_the_new_edition(large: tuple[Path, Path]) -> None:
+    folder, edition = large
+    query = Document("", "Text 3", "word", language="en")
+    names: list[set[str]] = []
+    is_over = threading.Event()
+    with Indexer.open(folder, follow=True) as reader:
+
+        def ask() -> None:
+            while not is_over.is_set():
+                names.append({one.concept.name() for one in reader.suggest([query])[0]})
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        try:
+            assert start_updating(folder, edition).wait() == 0
+            deadline = time.monotonic() + 10
+            while not any(name.startswith("New") for name in names[-1]):
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+        finally:
+            is_over.set()
+            thread.join()
+    # Every answer is of one edition.
+    old = [all(not name.startswith("New") for name in answer) for answer in names]
+    assert old == sorted(old, reverse=True)
+    assert all(names)
