@@ -14,7 +14,15 @@ from pathlib import Path
 
 import pytest
 
-from labelkin import Concept, Correction, Document, Indexer, Settings, Vocabulary
+from labelkin import (
+    Concept,
+    Correction,
+    Document,
+    Indexer,
+    Settings,
+    Vocabulary,
+    read_vocabulary,
+)
 from labelkin.exceptions import CollectionError, ConfigError, VocabularyError
 from labelkin.store.editions import EditionReport
 
@@ -414,8 +422,38 @@ def kill_updates(folder: Path, edition: Path, kills: int) -> None:
         assert indexer.check().is_sound
 
 
-def test_killed_while_updating(large: tuple[Path, Path]) -> None:
-    kill_updates(*large, kills=2)
+# Kills itself when this share of the documents is written, or (2) after the transaction.
+KILLED = """
+import os, signal, sys
+from labelkin import Indexer, read_vocabulary
+
+folder, edition, share = sys.argv[1], sys.argv[2], float(sys.argv[3])
+
+def kill(done=1, total=1):
+    if done >= share * total:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+indexer = Indexer.open(folder)
+indexer.update_vocabulary(read_vocabulary(edition), progress=kill)
+share = 0
+kill()
+"""
+
+
+@pytest.mark.parametrize("share", [0, 1, 2])
+def test_killed_while_updating(large: tuple[Path, Path], share: int) -> None:
+    folder, edition = large
+    with Indexer.open(folder) as indexer:
+        before = state(indexer)
+    command = [sys.executable, "-c", KILLED, str(folder), str(edition), str(share)]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    with Indexer.open(folder) as indexer:
+        if share < 2:
+            assert state(indexer) == before
+            assert indexer.update_vocabulary(read_vocabulary(edition)).is_changed
+        assert indexer.vocabulary.concept("c1").name() == "New name 1"
+        assert indexer.collection.count() == KILLED_DOCUMENTS
+        assert indexer.check().is_sound
 
 
 @pytest.mark.soak

@@ -365,3 +365,19 @@ def test_real_tables(name: str, shared_data: Path) -> None:
 def test_real_corpora_are_refused(name: str, shared_data: Path) -> None:
     with pytest.raises(WrongKindError, match="looks like a corpus"):
         read_vocabulary(shared_data / name)
+
+
+def test_skos_replaces(write: Callable[[str, str], Path]) -> None:
+    path = write(
+        "v.ttl",
+        """@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+@prefix dct: <http://purl.org/dc/terms/> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix e: <http://example.org/> .
+e:loaf a skos:Concept ; skos:prefLabel "Loaf"@en ; owl:deprecated true .
+e:dark a skos:Concept ; skos:prefLabel "Dark loaf"@en ; dct:replaces e:loaf .
+e:light a skos:Concept ; skos:prefLabel "Light loaf"@en ; dct:replaces e:loaf .
+""",
+    )
+    loaf = read_vocabulary(path).concept("http://example.org/loaf")
+    assert loaf.replaced_by == ("http://example.org/dark", "http://example.org/light")

@@ -281,7 +281,7 @@ class _Update(_Change):
         diff = compare_editions(before, self._vocabulary)
         if self._keeps_unknown:
             diff.changes["removed"][:] = [
-                change for change in diff.changes["removed"] if not is_ad_hoc(change.concept)
+                change for change in diff.changes["removed"] if not _is_ad_hoc(change.concept)
             ]
         counts = diff.counts()
         lost = counts["removed"] + counts["deprecated"]
@@ -450,7 +450,7 @@ class _Writer:
         log_change(self._connection, self._before, self._rows, len(self._transition.appended))
 
 
-def is_ad_hoc(concept: Concept) -> bool:
+def _is_ad_hoc(concept: Concept) -> bool:
     """Whether a concept may come from the label of a document: an id and at most one name."""
     return len(concept.names) <= 1 and replace(concept, names={}) == Concept(concept.id, {})
 

@@ -338,6 +338,10 @@ def _concept(graph: Graph, uri: Node, language: str, groups: _Groups) -> Concept
                 synonyms[tag] = tuple(dict.fromkeys((*synonyms.get(tag, ()), *values)))
     broader = {*graph.objects(uri, SKOS.broader), *graph.subjects(SKOS.narrower, uri)}
     related = {*graph.objects(uri, SKOS.related), *graph.subjects(SKOS.related, uri)}
+    replaced_by = {
+        *graph.objects(uri, DCTERMS.isReplacedBy),
+        *graph.subjects(DCTERMS.replaces, uri),
+    }
     schemes = {*graph.objects(uri, SKOS.inScheme), *graph.objects(uri, SKOS.topConceptOf)}
     deprecated = any(
         str(value).lower() in ("true", "1") for value in graph.objects(uri, OWL.deprecated)
@@ -351,7 +355,7 @@ def _concept(graph: Graph, uri: Node, language: str, groups: _Groups) -> Concept
         related=_sorted(related),
         schemes=_sorted(schemes),
         deprecated=deprecated,
-        replaced_by=_sorted(set(graph.objects(uri, DCTERMS.isReplacedBy))),
+        replaced_by=_sorted(replaced_by),
         groups=groups.of(uri, schemes),
     )
 
