@@ -283,7 +283,7 @@ class Indexer(Closing):
             return {"desk_problem": str(error)}
 
     def check(self) -> CheckReport:
-        """Verify every file of the collection, as `labelkin check` does."""
+        """Verify every file of the collection, as `labelkin doctor` does."""
         from labelkin.integrity import check_collection
 
         return check_collection(self.collection.path)

@@ -33,6 +33,7 @@ from labelkin.exceptions import (
 from labelkin.layout import DATABASE_NAME, LABELS_NAME, is_collection
 from labelkin.store.config import CONFIG_NAME, Config, WatchedConfig, write_config
 from labelkin.store.database import TEXT_INDEX, Database
+from labelkin.store.derived import SnapshotOutdatedError
 from labelkin.store.folder import empty_folder, folder_errors_explained
 from labelkin.store.label_sets import LabelSegments, LabelSets, Rows
 from labelkin.store.manifest import (
@@ -244,7 +245,11 @@ class Collection(Reader, Closing):
         again and again, they wait.
         """
         for _ in range(_COMPACTING_ATTEMPTS):
-            with folder_errors_explained(self.path), closing(self.pinned()) as reader:
+            with (
+                suppress(SnapshotOutdatedError),
+                folder_errors_explained(self.path),
+                closing(self.pinned()) as reader,
+            ):
                 compacted = self.segments.compacted(reader)
                 if compacted is None:
                     return False

@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 import secrets
 import shutil
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, replace
@@ -34,7 +35,13 @@ from labelkin.checksums import (
     write_array_header,
 )
 from labelkin.store.background import verify_later
-from labelkin.store.derived import BuildProgress, DerivedStore, StoreDamagedError, StoreState
+from labelkin.store.derived import (
+    BuildProgress,
+    DerivedStore,
+    SnapshotOutdatedError,
+    StoreDamagedError,
+    StoreState,
+)
 from labelkin.store.locks import beside
 
 if TYPE_CHECKING:
@@ -53,6 +60,8 @@ _HISTORY = 1000
 _CHUNK = 1 << 20
 _SEGMENT_ROWS = 50_000
 _COMPARED = 10_000
+# A file is listed at once when it has been written.
+_ABANDONED_SECONDS = 60
 
 Columns = npt.NDArray[np.int32]
 Rows = npt.NDArray[np.int64]
@@ -447,8 +456,9 @@ class LabelSegments(DerivedStore):
     def compacted(self, reader: Reader) -> CompactedSegment | None:
         """Write all segments as one, without the labels of documents that are removed.
 
-        None if that would change nothing. The files are beside the folder until `publish`
-        lists them; nobody is kept from writing meanwhile.
+        None if that would change nothing, SnapshotOutdatedError if others have written since
+        the reader's state. The files are beside the folder until `publish` lists them; nobody
+        is kept from writing meanwhile.
         """
         self.discard_compacted()
         segments = self.load(reader)
@@ -462,7 +472,7 @@ class LabelSegments(DerivedStore):
         replaced = _spans(listed)[: len(segments)]
         if replaced != [segment.span for segment in segments]:
             # The last segment reaches beyond the reader's state, or was replaced just now.
-            return None
+            raise SnapshotOutdatedError(f"{self.folder}: other segments meanwhile; try again")
         self._verify_mapped(segments, listed.get("checksums", {}))
         span = (*_joined(segments), secrets.token_hex(4))
         folder = self._compacted_folder
@@ -501,6 +511,15 @@ class LabelSegments(DerivedStore):
         """Delete files that a compaction has left behind."""
         shutil.rmtree(self._compacted_folder, ignore_errors=True)
 
+    def leftovers(self) -> list[Path]:
+        """Files that the manifest does not list, and that nobody can be writing any more."""
+        try:
+            unlisted = self._unlisted(_spans(self._manifest()))
+        except (OSError, ValueError, KeyError, TypeError):
+            return []
+        latest = time.time() - _ABANDONED_SECONDS
+        return [path for path in unlisted if path.exists() and path.stat().st_mtime < latest]
+
     @property
     def _compacted_folder(self) -> Path:
         return beside(self.folder, "compact")
@@ -516,6 +535,7 @@ class LabelSegments(DerivedStore):
                 }
         self._verify_mapped(group, known)
         return _write_segments(group, self._paths(*_joined(group)))
+
     def _verify_mapped(self, group: Sequence[Segment], known: Mapping[str, Any]) -> None:
         """Verify segments before they are merged: a new checksum must not cover old damage."""
         for segment in group:

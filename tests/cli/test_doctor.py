@@ -20,7 +20,7 @@ FIXTURE = Path(__file__).parents[1] / "fixtures" / "collection-0.1.tar.gz"
 
 
 def findings(run: Run, *arguments: object) -> tuple[int, dict[str, str], dict]:
-    done = run("check", *arguments, "--json")
+    done = run("doctor", *arguments, "--json")
     content = json.loads(done.stdout)
     return done.exit_code, {one["part"]: one["state"] for one in content["findings"]}, content
 
@@ -29,7 +29,7 @@ def test_a_sound_collection(run: Run, collection: Path) -> None:
     with Indexer.open(collection) as indexer:
         indexer.build()
         assert indexer.check().is_sound
-    done = run("check", collection)
+    done = run("doctor", collection)
     assert done.exit_code == 0
     assert "Everything is sound." in done.stderr
     code, states, content = findings(run, collection)
@@ -71,7 +71,7 @@ def test_documents_are_added_meanwhile(run: Run, demo: str) -> None:
 
 
 def test_no_collection(run: Run, tmp_path: Path) -> None:
-    done = run("check", tmp_path / "nothing")
+    done = run("doctor", tmp_path / "nothing")
     assert done.exit_code == 1
     assert done.stderr.startswith("error: ")
     assert "labelkin init" in done.stderr
@@ -96,7 +96,7 @@ def test_a_collection_of_an_earlier_version(run: Run, tmp_path: Path) -> None:
 
 def test_a_lost_manifest(run: Run, collection: Path) -> None:
     (collection / "manifest.json").unlink()
-    assert "check" in run("info", collection).stderr
+    assert "doctor" in run("info", collection).stderr
     code, states, content = findings(run, collection)
     assert code == 1
     assert states == {"manifest.json": "damaged", "labelkin.toml": "sound"}
@@ -137,7 +137,7 @@ def test_no_database(run: Run, collection: Path, content: bytes) -> None:
     for suffix in ("-wal", "-shm"):
         (collection / f"documents.sqlite{suffix}").unlink(missing_ok=True)
     (collection / "documents.sqlite").write_bytes(content)
-    for verb in ("check", "info"):
+    for verb in ("doctor", "info"):
         done = run(verb, collection)
         assert done.exit_code == 1
         assert "backup" in done.stdout + done.stderr
