@@ -35,6 +35,8 @@ from labelkin.store.folder import folder_errors_explained
 from labelkin.store.locks import FileLock
 from labelkin.wording import counted
 
+_GIVEN_BACK = "free pages given back"
+
 # Called with what is compacted, the rows done and the total.
 CompactProgress = Callable[[str, int, int], None]
 
@@ -122,6 +124,8 @@ class _Compaction:
             problem = str(error)
         after = self._size(part)
         if change or problem or after < before:
+            if not change and not problem:
+                change = _GIVEN_BACK if part.endswith(".sqlite") else "merged"
             one = CompactedPart(part, change, before, after, problem)
             self._report.parts.append(one)
 

@@ -47,6 +47,8 @@ from labelkin.wording import shortened
 if TYPE_CHECKING:
     from labelkin.autoencoder.fitting import AutoencoderReport
     from labelkin.autoencoder.training_settings import TrainingSettings
+    from labelkin.backup import BackupProgress, BackupReport
+    from labelkin.compaction import CompactProgress, CompactReport
     from labelkin.desk import Decision
     from labelkin.evaluate import Evaluation, Measure
     from labelkin.evaluate.comparison import Comparison
@@ -283,10 +285,35 @@ class Indexer(Closing):
             return {"desk_problem": str(error)}
 
     def check(self) -> CheckReport:
-        """Verify every file of the collection, as `labelkin doctor` does."""
+        """Verify every file of the collection, as `labelkin doctor` does without `--repair`."""
         from labelkin.integrity import check_collection
 
         return check_collection(self.collection.path)
+
+    def compact(self, progress: CompactProgress | None = None) -> CompactReport:
+        """Give back what removed documents still take up; others may read and write meanwhile.
+
+        `progress` is called with a part, the rows done and the total.
+        """
+        from labelkin.compaction import compact_collection
+
+        return compact_collection(self.collection, progress)
+
+    def backup(
+        self,
+        target: str | Path,
+        *,
+        indexes: bool = True,
+        progress: BackupProgress | None = None,
+    ) -> BackupReport:
+        """Copy the collection to a new folder, or a file .tar or .tar.gz; others may write.
+
+        Without `indexes`, what can be rebuilt from the documents is left out. `progress` is
+        called with the pages of the database that are copied, and all of them.
+        """
+        from labelkin.backup import back_up
+
+        return back_up(self.collection, Path(target), indexes=indexes, progress=progress)
 
     def build(
         self,

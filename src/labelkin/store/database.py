@@ -12,8 +12,8 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from threading import Lock, RLock, local
 from typing import Any
@@ -213,6 +213,25 @@ class Database:
                 connection.close()
                 raise
             return PinnedConnection(connection)
+
+    def copy_to(self, path: Path, progress: Callable[[int, int], None] | None = None) -> None:
+        """Write the present state to a new file; others can write meanwhile.
+
+        Raises sqlite3.OperationalError if the new file cannot be written. `progress` is called
+        with the pages that are copied, and all of them.
+        """
+
+        def show(_: int, left: int, total: int) -> None:
+            if progress is not None:
+                progress(total - left, total)
+
+        with self.errors_explained():
+            connection, _ = self._connect()
+        with closing(connection), closing(sqlite3.connect(path)) as copy:
+            # In a transaction of its own, SQLite need not begin again when others write.
+            connection.execute("BEGIN")
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            connection.backup(copy, pages=_PAGES_AT_ONCE, progress=show, sleep=0)
 
     def _own(self) -> _Connection:
         own: _Connection | None = getattr(self._threads, "own", None)
