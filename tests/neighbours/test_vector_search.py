@@ -67,7 +67,9 @@ def test_approximate_indexes_are_near_and_follow_changes(
         np.float16
     )
     settings = DenseSection.model_validate({"index": index, "metric": metric})
-    searcher = VectorSearcher(settings, tmp_path / "v").updated(vectors[:2000], np.ones(2000, dtype=bool))
+    searcher = VectorSearcher(settings, tmp_path / "v").updated(
+        vectors[:2000], np.ones(2000, dtype=bool)
+    )
     searcher.save()
     alive = np.ones(2100, dtype=bool)
     alive[::3] = False

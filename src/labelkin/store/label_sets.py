@@ -512,13 +512,14 @@ class LabelSegments(DerivedStore):
         shutil.rmtree(self._compacted_folder, ignore_errors=True)
 
     def leftovers(self) -> list[Path]:
-        """Files that the manifest does not list, and that nobody can be writing any more."""
+        """Segments that the manifest does not list, and that nobody can be writing any more."""
         try:
             unlisted = self._unlisted(_spans(self._manifest()))
         except (OSError, ValueError, KeyError, TypeError):
             return []
         latest = time.time() - _ABANDONED_SECONDS
-        return [path for path in unlisted if path.exists() and path.stat().st_mtime < latest]
+        segments = [path for path in unlisted if path.suffix == ".npy" and path.exists()]
+        return [path for path in segments if path.stat().st_mtime < latest]
 
     @property
     def _compacted_folder(self) -> Path:
