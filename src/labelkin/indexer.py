@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from labelkin.evaluate.comparison import Comparison
     from labelkin.evaluate.stored import EvaluationSummary
     from labelkin.evaluate.sweep import Trial
+    from labelkin.inspection import Staleness
     from labelkin.integrity import CheckReport
     from labelkin.plots.latent import LatentMap
     from labelkin.plots.reliability import Reliability
@@ -274,7 +275,10 @@ class Indexer(Closing):
             **self._desk_info(),
             indexes=indexes,
             models=[state.name for state in states if state.is_usable],
-            model_states=[{**asdict(state), "is_outdated": state.is_outdated} for state in states],
+            model_states=[
+                {**asdict(state), "is_outdated": state.is_outdated, "reason": state.reason}
+                for state in states
+            ],
         )
 
     def _desk_info(self) -> dict[str, Any]:
@@ -611,6 +615,15 @@ class Indexer(Closing):
             representation=representation,
             observer=observer,
         ).run()
+
+    def staleness(self, *, label_ae: bool = True, rerank: bool = True) -> Staleness:
+        """Whether training these models again would pay, and why or why not."""
+        from labelkin.autoencoder.model import MODEL_NAME
+        from labelkin.inspection import staleness
+        from labelkin.rerank.model import RERANK_NAME
+
+        wanted = {MODEL_NAME: label_ae, RERANK_NAME: rerank}
+        return staleness(self.snapshot(), [name for name, is_wanted in wanted.items() if is_wanted])
 
     def train_label_ae(
         self,
