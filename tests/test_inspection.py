@@ -57,7 +57,7 @@ def test_many_new_documents(indexer: Indexer) -> None:
     assert state.added is not None
     assert state.changed_share == max(state.added, state.removed) / documents
     assert indexer.staleness(label_ae=False).is_stale
-    assert "10% of the documents have changed" in indexer.staleness(label_ae=False).reason
+    assert "% of the documents have changed since" in indexer.staleness(label_ae=False).reason
 
 
 def test_headings_that_a_model_cannot_know(indexer: Indexer) -> None:
