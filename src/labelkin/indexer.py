@@ -48,11 +48,14 @@ from labelkin.wording import shortened
 if TYPE_CHECKING:
     from labelkin.autoencoder.fitting import AutoencoderReport
     from labelkin.autoencoder.training_settings import TrainingSettings
+    from labelkin.backup import BackupProgress, BackupReport
+    from labelkin.compaction import CompactProgress, CompactReport
     from labelkin.desk import Decision
     from labelkin.evaluate import Evaluation, Measure
     from labelkin.evaluate.comparison import Comparison
     from labelkin.evaluate.stored import EvaluationSummary
     from labelkin.evaluate.sweep import Trial
+    from labelkin.inspection import Staleness
     from labelkin.integrity import CheckReport
     from labelkin.plots.latent import LatentMap
     from labelkin.plots.reliability import Reliability
@@ -359,7 +362,10 @@ class Indexer(Closing):
             **self._desk_info(),
             indexes=indexes,
             models=[state.name for state in states if state.is_usable],
-            model_states=[{**asdict(state), "is_outdated": state.is_outdated} for state in states],
+            model_states=[
+                {**asdict(state), "is_outdated": state.is_outdated, "reason": state.reason}
+                for state in states
+            ],
         )
 
     def _desk_info(self) -> dict[str, Any]:
@@ -370,10 +376,35 @@ class Indexer(Closing):
             return {"desk_problem": str(error)}
 
     def check(self) -> CheckReport:
-        """Verify every file of the collection, as `labelkin check` does."""
+        """Verify every file of the collection, as `labelkin doctor` does without `--repair`."""
         from labelkin.integrity import check_collection
 
         return check_collection(self.collection.path)
+
+    def compact(self, progress: CompactProgress | None = None) -> CompactReport:
+        """Give back what removed documents still take up; others may read and write meanwhile.
+
+        `progress` is called with a part, the rows done and the total.
+        """
+        from labelkin.compaction import compact_collection
+
+        return compact_collection(self.collection, progress)
+
+    def backup(
+        self,
+        target: str | Path,
+        *,
+        indexes: bool = True,
+        progress: BackupProgress | None = None,
+    ) -> BackupReport:
+        """Copy the collection to a new folder, or a file .tar or .tar.gz; others may write.
+
+        Without `indexes`, what can be rebuilt from the documents is left out. `progress` is
+        called with the pages of the database that are copied, and all of them.
+        """
+        from labelkin.backup import back_up
+
+        return back_up(self.collection, Path(target), indexes=indexes, progress=progress)
 
     def build(
         self,
@@ -671,6 +702,15 @@ class Indexer(Closing):
             representation=representation,
             observer=observer,
         ).run()
+
+    def staleness(self, *, label_ae: bool = True, rerank: bool = True) -> Staleness:
+        """Whether training these models again would pay, and why or why not."""
+        from labelkin.autoencoder.model import MODEL_NAME
+        from labelkin.inspection import staleness
+        from labelkin.rerank.model import RERANK_NAME
+
+        wanted = {MODEL_NAME: label_ae, RERANK_NAME: rerank}
+        return staleness(self.snapshot(), [name for name, is_wanted in wanted.items() if is_wanted])
 
     def train_label_ae(
         self,

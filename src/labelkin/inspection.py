@@ -7,7 +7,8 @@ complete. `integrity` reads and verifies everything.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +25,14 @@ from labelkin.store.models import DESCRIPTION
 from labelkin.store.snapshot import Snapshot
 
 LSA_NAME = "lsa"
-# Training again may help when this share of the documents, or of the headings in use, is new.
+# Training again pays when this share of the documents has changed, or when so many of the headings
+# that new documents carry are unknown; a heading of fewer documents cannot be learned yet.
 _WORTH_DOCUMENTS = 0.1
-_WORTH_HEADINGS = 0.01
+_WORTH_OCCURRENCES = 0.02
+_LEARNABLE = 5
+# So many unknown headings are named.
+_NAMED = 5
+_TRAINED = {MODEL_NAME: "torch", RERANK_NAME: "lightgbm"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +40,11 @@ class ModelState:
     """One model, what it was trained on, and what has changed since.
 
     `documents` are those it was trained on. What is not recorded is None: models of
-    earlier versions record less. `unknown_headings` are carried by new documents only.
+    earlier versions record less. `unknown_headings` are carried only by documents that were
+    added since; `unknown` names the most frequent ones. `unknown_share` is the share of such
+    headings, if at least five documents carry them, among all that added documents carry.
+    `headings_without_row` are in use, but so rare or new that the label autoencoder has no
+    output for them: votes and names suggest them.
     """
 
     name: str
@@ -46,16 +56,72 @@ class ModelState:
     unknown_headings: int | None = None
     headings: int | None = None
     representation: str = ""
+    unknown: tuple[str, ...] = ()
+    unknown_share: float | None = None
+    headings_without_row: int | None = None
+
+    @property
+    def changed_share(self) -> float | None:
+        """How many documents were added or removed for each that it was trained on.
+
+        A replaced document is added and removed, and counts once.
+        """
+        if not self.documents or self.added is None or self.removed is None:
+            return None
+        return max(self.added, self.removed) / self.documents
+
+    @property
+    def reason(self) -> str:
+        """Why training again would pay; empty if it would not."""
+        if not self.is_usable:
+            return ""
+        changed, unknown = self.changed_share or 0.0, self.unknown_share or 0.0
+        if changed >= _WORTH_DOCUMENTS:
+            return f"{changed:.0%} of the documents have changed since"
+        if unknown >= _WORTH_OCCURRENCES:
+            return f"it does not know {unknown:.1%} of the headings that new documents carry"
+        return ""
 
     @property
     def is_outdated(self) -> bool:
-        """Whether so much has changed that training again may help."""
-        if not self.is_usable:
-            return False
-        changed = (self.added or 0) + (self.removed or 0)
-        many = self.documents is not None and changed >= max(_WORTH_DOCUMENTS * self.documents, 1)
-        new = self.unknown_headings or 0
-        return many or new >= max(_WORTH_HEADINGS * (self.headings or 0), 1)
+        """Whether so much has changed that training again would pay."""
+        return bool(self.reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Staleness:
+    """Whether a new training would pay, and why or why not, in one line."""
+
+    is_stale: bool
+    reason: str
+
+
+def staleness(snapshot: Snapshot, names: Sequence[str] = (MODEL_NAME, RERANK_NAME)) -> Staleness:
+    """Whether training the models with these names would pay.
+
+    It does if one is missing that can be trained here, cannot be used, does not record what it
+    was trained on, or is outdated.
+    """
+    states = {state.name: state for state in model_states(snapshot)}
+    facts = []
+    for name in names:
+        state = states.get(name)
+        if state is None:
+            if find_spec(_TRAINED[name]) is not None:
+                return Staleness(True, f"{name} has not been trained yet")
+        elif not state.is_usable:
+            return Staleness(True, f"{name} cannot be used: {state.problem}")
+        elif state.changed_share is None:
+            return Staleness(True, f"{name} does not record what it was trained on")
+        elif state.reason:
+            return Staleness(True, f"{name}: {state.reason}")
+        else:
+            facts.append(
+                f"{name}: {state.changed_share:.1%} of the documents have changed (it pays from "
+                f"{_WORTH_DOCUMENTS:.0%}), {state.unknown_share or 0.0:.1%} of the headings of "
+                f"new ones are unknown (from {_WORTH_OCCURRENCES:.0%})"
+            )
+    return Staleness(False, "; ".join(facts) or "nothing that could be trained here")
 
 
 def model_states(snapshot: Snapshot) -> list[ModelState]:
@@ -107,15 +173,13 @@ def _autoencoder(folder: Path, snapshot: Snapshot) -> ModelState:
             f"{folder}: it knows no heading of this vocabulary; run `labelkin train`"
         )
     state = model.info.data.get("state")
-    added, removed = _changes(snapshot, state)
-    return ModelState(
-        MODEL_NAME,
-        is_usable=True,
+    known = {by_id[label] for label in model.info.labels if label in by_id}
+    used = np.flatnonzero(snapshot.label_frequencies())
+    return replace(
+        _since(ModelState(MODEL_NAME, is_usable=True), snapshot, state),
         documents=model.info.data.get("documents"),
-        added=added,
-        removed=removed,
-        unknown_headings=_new_headings(snapshot, state) if state and added is not None else None,
         headings=len(model.info.labels),
+        headings_without_row=len(np.setdiff1d(used, np.array(sorted(known), dtype=np.int64))),
     )
 
 
@@ -137,14 +201,9 @@ def _reranker(folder: Path, snapshot: Snapshot) -> ModelState:
     if info.encoder_name:
         check_faiss()
         info.check_encoder(folder, lambda name: encoder_version(name, snapshot))
-    added, removed = _changes(snapshot, state)
-    return ModelState(
-        RERANK_NAME,
-        is_usable=True,
+    return replace(
+        _since(ModelState(RERANK_NAME, is_usable=True), snapshot, state),
         documents=info.training.get("documents"),
-        added=added,
-        removed=removed,
-        unknown_headings=_new_headings(snapshot, state),
         headings=snapshot.generation().next_column,
         representation=representation_names(info.neighbours),
     )
@@ -157,25 +216,26 @@ def _lsa(folder: Path, snapshot: Snapshot) -> ModelState:  # noqa: ARG001
     return ModelState(LSA_NAME, is_usable=True)
 
 
-def _changes(snapshot: Snapshot, state: Mapping[str, Any] | None) -> tuple[int | None, int | None]:
-    """How many documents were added and removed since a generation; None if that is unknown."""
+def _since(model: ModelState, snapshot: Snapshot, state: Mapping[str, Any] | None) -> ModelState:
+    """What has changed since the generation that a model was trained on, if that is known."""
     if not state or not snapshot.knows(state["generation"], state["token"]):
-        return None, None
-    then = snapshot.entry(state["generation"])
-    now = snapshot.generation()
+        return model
+    then, now = snapshot.entry(state["generation"]), snapshot.generation()
     gone = np.array(snapshot.tombstones_between(then.number, now.number), dtype=np.int64)
-    new = now.next_row - then.next_row
     replaced = int(np.count_nonzero(gone >= then.next_row))
-    return new - replaced, len(gone) - replaced
-
-
-def _new_headings(snapshot: Snapshot, state: Mapping[str, Any]) -> int:
-    """How many headings only documents carry that were added since a generation."""
-    first, end = snapshot.entry(state["generation"]).next_row, snapshot.generation().next_row
-    if first == end:
-        return 0
-    label_sets, width = snapshot.label_sets(), snapshot.generation().next_column
-    new = np.setdiff1d(np.arange(first, end), snapshot.tombstones())
-    in_new = np.bincount(label_sets.gather(new)[1], minlength=width)
-    before = label_sets.frequencies(width, snapshot.tombstones()) - in_new
-    return int(np.count_nonzero((in_new > 0) & (before == 0)))
+    new = np.setdiff1d(np.arange(then.next_row, now.next_row), snapshot.tombstones())
+    carried = np.bincount(snapshot.label_sets().gather(new)[1], minlength=now.next_column)
+    frequencies = snapshot.label_frequencies()
+    unknown = np.flatnonzero((carried > 0) & (frequencies == carried))
+    unknown = unknown[np.argsort(-carried[unknown], kind="stable")]
+    learnable = int(carried[unknown[carried[unknown] >= _LEARNABLE]].sum())
+    named = unknown[:_NAMED].tolist()
+    concepts = snapshot.concepts(named)
+    return replace(
+        model,
+        added=now.next_row - then.next_row - replaced,
+        removed=len(gone) - replaced,
+        unknown_headings=len(unknown),
+        unknown=tuple(concepts[column].name() for column in named),
+        unknown_share=learnable / max(int(carried.sum()), 1),
+    )

@@ -1,9 +1,10 @@
-"""Checks every file of a collection, and repairs what can be rebuilt: `labelkin check`.
+"""Checks every file of a collection, and repairs what can be rebuilt: `labelkin doctor`.
 
 What opening a collection verifies in passing is verified here in full: the
-database's own structure, the checksum of every document, label segments against
-the database, indexes, vectors, caches and models against their checksums and
-against the change log.
+database's own structure, the checksum of every document; label segments, indexes,
+vectors, caches and models against their checksums and against the change log; and
+what is derived from the documents against the documents: label sets one by one,
+indexes and vectors by their rows, latent vectors and cached terms by samples.
 """
 
 from __future__ import annotations
@@ -21,44 +22,62 @@ from typing import Literal
 from urllib.parse import quote
 
 import numpy as np
+import numpy.typing as npt
 
 from labelkin.autoencoder.latents import verify_latents
 from labelkin.autoencoder.model import MODEL_NAME, LabelModel, verify_weights
 from labelkin.checksums import is_sealed, verify_trailer
 from labelkin.desk.database import REMEDY
 from labelkin.desk.desk import Desk
-from labelkin.exceptions import CollectionDamagedError, ConfigError, LabelkinError
+from labelkin.exceptions import (
+    CollectionDamagedError,
+    ConfigError,
+    LabelkinError,
+    MissingExtraError,
+)
 from labelkin.inspection import LSA_NAME
 from labelkin.layout import DESK_NAME
+from labelkin.leftovers import CHECKPOINT, find_leftovers
 from labelkin.neighbours.engine import ENGINES
 from labelkin.neighbours.term_index import stored_index
 from labelkin.neighbours.vector_file import VectorFile
+from labelkin.represent.cache import TermCache
+from labelkin.represent.representation import KINDS
 from labelkin.rerank.model import RERANK_NAME, reranker_info, verify_reranker
 from labelkin.store.collection import Collection, check_database_file
 from labelkin.store.config import CONFIG_NAME, Config, read_config, write_config
 from labelkin.store.database import DATABASE_NAME
+from labelkin.store.derived import StoreState
 from labelkin.store.locks import FileLock, beside
 from labelkin.store.manifest import MANIFEST_NAME, new_manifest, read_manifest, write_manifest
 from labelkin.store.models import DESCRIPTION
 from labelkin.store.rows import concept_from_json, document_checksum
 from labelkin.store.snapshot import PinnedReader
+from labelkin.wording import counted
 
 _PAGE = 1000
+# So many documents are looked at where comparing all of them would take as long as a rebuild.
+_SAMPLE = 100
 _NO_CHECKSUM = "no checksum recorded, an earlier version wrote it; it gets one when next written"
+_RESUME = "an unfinished training; `labelkin train {path} --resume` continues it"
 _TRAIN = "train again: `labelkin train {path}`"
 _RESTORE = "restore it from a backup"
 
-State = Literal["sound", "damaged", "no checksum", "repaired"]
+State = Literal["sound", "damaged", "no checksum", "repaired", "leftover"]
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One part of a collection: its name within the folder, and what is wrong with it."""
+    """One part of a collection: its name within the folder, and what is wrong with it.
+
+    `note` says what a sound part holds.
+    """
 
     part: str
     state: State = "sound"
     problem: str = ""
     remedy: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,11 +175,22 @@ class _Check:
             for kind, check in (("terms", _check_terms), ("vectors", _check_vectors)):
                 for folder in sorted((self.path / "indexes").glob(f"{kind}-*")):
                     self._check_index(folder, partial(check, folder, reader))
-            self._check_caches()
+            self._check_caches(reader)
             self._check_models(reader)
             if (self.path / DESK_NAME).exists():
                 self._check(DESK_NAME, lambda: _check_desk(self.path), REMEDY)
+        self._check_leftovers(collection)
         return True
+
+    def _check_leftovers(self, collection: Collection) -> None:
+        state: State = "repaired" if self.repair else "leftover"
+        remedy = "removed" if self.repair else "--repair removes it"
+        for leftover in find_leftovers(collection, remove=self.repair):
+            part = leftover.path.relative_to(self.path).as_posix()
+            self.findings.append(Finding(part, state, leftover.reason, remedy))
+        for checkpoint in sorted((self.path / "models").glob(f"*/{CHECKPOINT}")):
+            part = checkpoint.relative_to(self.path).as_posix()
+            self.findings.append(Finding(part, note=_RESUME.format(path=self.path)))
 
     def _check_index(self, folder: Path, check: Callable[[], object]) -> None:
         self._check(
@@ -171,14 +201,14 @@ class _Check:
             "deleted; the next search rebuilds it",
         )
 
-    def _check_caches(self) -> None:
+    def _check_caches(self, reader: PinnedReader) -> None:
         cache = self.path / "cache"
         for path in sorted(cache.glob("*")):
             check: Callable[[], object] | None = None
             if path.suffix == ".npz":
                 check = partial(_check_zip, path)
             elif path.suffix == ".sqlite":
-                check = partial(_check_cache, path)
+                check = partial(_check_cached_terms, path, reader)
             elif path.is_dir():
                 check = partial(_check_cached_vectors, path)
             if check is not None:
@@ -228,10 +258,11 @@ class _Check:
     ) -> bool:
         """Add the finding of one check; whether the part can be used.
 
-        `check` raises if the part is damaged, and returns False if it has no checksum.
+        `check` raises if the part is damaged. It returns False if the part has no checksum,
+        and may return what there is to say about it.
         """
         try:
-            has_checksum = check()
+            result = check()
         except (LabelkinError, OSError, ValueError, sqlite3.Error) as error:
             if repair is None or not self.repair:
                 self._add_damage(part, error, remedy)
@@ -243,8 +274,8 @@ class _Check:
                 return False
             self.findings.append(Finding(part, "repaired", _problem(error), repaired))
             return True
-        finding = Finding(part)
-        if has_checksum is False:
+        finding = Finding(part, note=result if isinstance(result, str) else "")
+        if result is False:
             finding = Finding(part, "no checksum", _NO_CHECKSUM)
         self.findings.append(finding)
         return True
@@ -338,25 +369,60 @@ def _knows(reader: PinnedReader, generation: int, token: str) -> bool:
     return reader.knows(generation, token) or reader.is_outdated(generation, token)
 
 
-def _check_terms(folder: Path, reader: PinnedReader) -> None:
+def _compared(
+    folder: Path, rows: npt.NDArray[np.int64], state: StoreState, reader: PinnedReader, gone: int
+) -> str:
+    """What a store holds; CollectionDamagedError if its rows are not those of the database.
+
+    `gone` is the generation up to which it has dropped removed documents.
+    """
+    end = min(state.next_row, reader.generation().next_row)
+    statement = "SELECT row FROM documents WHERE row < ? AND length(labels) > 0"
+    labelled = np.array([row for (row,) in reader.query(statement, (end,))], dtype=np.int64)
+    stored = rows[rows < end]
+    since = np.array(reader.removed_since(), dtype=np.int64)
+    known = np.array(reader.tombstones_between(gone, reader.generation().number), dtype=np.int64)
+    missing = len(np.setdiff1d(labelled, np.concatenate((stored, since))))
+    excess = len(rows) - len(np.unique(rows))
+    excess += len(np.setdiff1d(stored, np.concatenate((labelled, known))))
+    if missing or excess:
+        raise CollectionDamagedError(
+            f"{folder}: not the documents of the database: {missing:,} are missing, "
+            f"{excess:,} too many"
+        )
+    present = len(np.intersect1d(stored, labelled))
+    text = counted(present, "document")
+    if removed := len(stored) - present:
+        text += f" and {removed:,} removed"
+    if behind := reader.generation().next_row - end:
+        text += f", {counted(behind, 'row')} behind the database"
+    return text
+
+
+def _check_terms(folder: Path, reader: PinnedReader) -> str:
     if not (folder / "labelkin.json").exists():
         # Nothing was committed yet.
-        return
+        return ""
     record = stored_index(folder)
     if record is None:
         if not any(folder.glob("meta.json")) and not any(folder.glob("segment-*")):
             # An index of another package's engine.
-            return
+            return ""
         raise CollectionDamagedError(f"{folder / 'labelkin.json'}: cannot be read")
-    ENGINES[record.engine](folder, record.kinds, read_only=True).verify()
-    applied = record.applied
+    with ENGINES[record.engine](folder, record.kinds, read_only=True) as engine:
+        engine.verify()
+        rows, applied, before = None, record.applied, None
+        # Another process may be writing: rows and record belong together if neither changes.
+        while before != applied:
+            before, rows, applied = applied, engine.rows(), engine.state().applied
     if applied.next_row and not _knows(reader, applied.generation, applied.token):
         raise CollectionDamagedError(
             f"{folder}: built from a state that the database does not have"
         )
+    return "" if rows is None else _compared(folder, rows, applied, reader, applied.generation)
 
 
-def _check_vectors(folder: Path, reader: PinnedReader) -> bool:
+def _check_vectors(folder: Path, reader: PinnedReader) -> bool | str:
     vectors = VectorFile(folder, np.int64)
     has_checksum = vectors.verify()
     record = vectors.record()
@@ -368,7 +434,13 @@ def _check_vectors(folder: Path, reader: PinnedReader) -> bool:
         # Another process may have replaced it.
         with suppress(FileNotFoundError):
             has_checksum = verify_trailer(path) and has_checksum
-    return has_checksum
+    stored = vectors.read()
+    record = stored.record
+    text = ""
+    if record:
+        state = StoreState(int(record["generation"]), "", int(record["next_row"]))
+        text = _compared(folder, np.asarray(stored.keys), state, reader, gone=-1)
+    return text if has_checksum else False
 
 
 def _check_cached_vectors(folder: Path) -> bool:
@@ -388,6 +460,22 @@ def _check_zip(path: Path) -> None:
         raise CollectionDamagedError(f"{path}: {error}") from error
     if damaged is not None:
         raise CollectionDamagedError(f"{path}: {damaged} is damaged")
+
+
+def _check_cached_terms(path: Path, reader: PinnedReader) -> str:
+    """SQLite's own check, and some terms against those of the documents."""
+    _check_cache(path)
+    if path != reader.path / "cache" / "terms.sqlite":
+        return ""
+    kinds = []
+    for name, make in KINDS.items():
+        with suppress(MissingExtraError):
+            kinds.append(make(name, reader.config.representation))
+    rows = np.linspace(0, max(reader.generation().next_row - 1, 0), _SAMPLE).astype(np.int64)
+    documents = list(reader.texts_of(np.unique(rows).tolist()).values())
+    with closing(TermCache(path, read_only=True)) as cache:
+        compared = cache.verify(kinds, documents)
+    return f"the terms of {counted(compared, 'text')} compared" if compared else ""
 
 
 def _check_cache(path: Path) -> None:

@@ -868,8 +868,11 @@ class Dashboard(Message):
                             "documents": 2400,
                             "added": 12,
                             "removed": 0,
-                            "unknown_headings": 0,
+                            "unknown_headings": 1,
+                            "unknown": ["Rye Bread"],
+                            "headings_without_row": None,
                             "outdated": False,
+                            "reason": "",
                         }
                     ],
                 }

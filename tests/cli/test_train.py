@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
+from labelkin import Indexer
+from labelkin.exceptions import InputError
+
 pytest.importorskip("torch", reason="needs the extra `train`")
 
 Run = Callable[..., Result]
@@ -15,7 +18,6 @@ SMALL = ("--preset", "8", "--device", "cpu", "--only", "label-ae")
 
 @pytest.fixture
 def demo(run: Run) -> str:
-    from labelkin import Indexer
     from labelkin.corpus import write_corpus
     from labelkin.demo import demo_concepts, demo_documents
     from labelkin.store.config import update_config
@@ -123,7 +125,6 @@ def test_what_cannot_be_trained_is_one_line(
 
 
 def test_start_from_another_collection(run: Run, demo: str) -> None:
-    from labelkin import Indexer
     from labelkin.demo import demo_concepts, demo_documents
     from labelkin.vocab import Vocabulary
 
@@ -191,8 +192,6 @@ def test_a_note_about_headings_that_the_autoencoder_lacks(
     trained = run("train", demo, "--only", "label-ae", "--device", "cpu", "--epochs", 1, *recipe)
     assert trained.exit_code == 0, trained.stderr
     headings = set(json.loads(Path("demo/models/label-ae/model.json").read_text())["labels"])
-    from labelkin import Indexer
-
     with Indexer.open(demo) as indexer:
         fresh = next(concept.id for concept in indexer.vocabulary if concept.id not in headings)
     Path("new.jsonl").write_text(json.dumps({"id": "n", "title": "wheat", "labels": [fresh]}))
@@ -218,3 +217,28 @@ def test_an_update(run: Run, demo: str) -> None:
     failed = run("train", demo, "--update")
     assert failed.exit_code == 1
     assert "only a joint label autoencoder" in failed.stderr
+
+
+def test_training_only_if_it_would_pay(
+    run: Run, reranked: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained = []
+
+    def train(_: Indexer, **settings: object) -> None:
+        trained.append(settings)
+        raise InputError("no training in this test")
+
+    monkeypatch.setattr(Indexer, "train", train)
+    done = run("train", reranked, "--only", "rerank", "--if-stale")
+    assert done.exit_code == 0
+    assert done.stderr.startswith("Not trained: rerank: 0.0% of the documents have changed")
+    assert len(done.stderr.splitlines()) == 1
+    done = run("train", reranked, "--only", "rerank", "--if-stale", "--json")
+    assert not json.loads(done.stdout)["trained"]
+    assert not trained
+    assert run("add", reranked, "held.jsonl").exit_code == 0
+    done = run("train", reranked, "--only", "rerank", "--if-stale")
+    assert "Training, because rerank: 18% of the documents have changed since.\n" in done.stderr
+    assert len(trained) == 1
+    for other in (("--update",), ("--resume",), ("--from", "m")):
+        assert run("train", reranked, "--if-stale", *other).exit_code == 2

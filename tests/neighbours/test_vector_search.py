@@ -67,13 +67,15 @@ def test_approximate_indexes_are_near_and_follow_changes(
         np.float16
     )
     settings = DenseSection.model_validate({"index": index, "metric": metric})
-    searcher = VectorSearcher(settings, tmp_path).updated(vectors[:2000], np.ones(2000, dtype=bool))
+    searcher = VectorSearcher(settings, tmp_path / "v").updated(
+        vectors[:2000], np.ones(2000, dtype=bool)
+    )
     searcher.save()
     alive = np.ones(2100, dtype=bool)
     alive[::3] = False
     expected, _ = brute_force(vectors, vectors[:50], metric)
     wanted = [[place for place in line if alive[place]][:10] for line in expected]
-    for one in (searcher, VectorSearcher(settings, tmp_path)):
+    for one in (searcher, VectorSearcher(settings, tmp_path / "v")):
         places, _ = one.updated(vectors, alive).nearest(vectors[:50].astype(np.float32), 10)
         assert alive[places].all()
         shared = [len({*found} & {*line}) for found, line in zip(places, wanted, strict=True)]
@@ -87,13 +89,13 @@ def test_an_index_that_grows_until_it_is_worth_approximating(
     monkeypatch.setattr("labelkin.neighbours.vector_searcher._WORTH_APPROXIMATION", 100)
     vectors = np.random.default_rng(5).normal(size=(400, 8)).astype(np.float16)
     settings = DenseSection.model_validate({"index": index})
-    searcher = VectorSearcher(settings, tmp_path)
+    searcher = VectorSearcher(settings, tmp_path / "v")
     few = np.ones(400, dtype=bool)
     few[3:] = False
     for end, alive in ((90, few[:90]), (90, few[:90] | True), (110, few[:110] | True), (400, few)):
         searcher = searcher.updated(vectors[:end], alive)
         searcher.save()
-        again = VectorSearcher(settings, tmp_path).updated(vectors[:end], alive)
+        again = VectorSearcher(settings, tmp_path / "v").updated(vectors[:end], alive)
         for one in (searcher, again):
             places, _ = one.nearest(vectors[:2].astype(np.float32), 3)
             assert places[:, 0].tolist() == [0, 1]
@@ -106,10 +108,10 @@ def test_a_kept_index_of_another_kind_is_not_taken(
     monkeypatch.setattr("labelkin.neighbours.vector_searcher._WORTH_APPROXIMATION", 100)
     vectors = np.random.default_rng(6).normal(size=(200, 8)).astype(np.float16)
     alive = np.ones(200, dtype=bool)
-    ivf = VectorSearcher(DenseSection.model_validate({"index": "ivf-sq8"}), tmp_path)
+    ivf = VectorSearcher(DenseSection.model_validate({"index": "ivf-sq8"}), tmp_path / "v")
     ivf.updated(vectors, alive).save()
-    (tmp_path / "ivf-sq8-l2.faiss").rename(tmp_path / "hnsw-l2.faiss")
-    hnsw = VectorSearcher(DenseSection.model_validate({"index": "hnsw"}), tmp_path)
+    (tmp_path / "v.ivf-sq8-l2.faiss").rename(tmp_path / "v.hnsw-l2.faiss")
+    hnsw = VectorSearcher(DenseSection.model_validate({"index": "hnsw"}), tmp_path / "v")
     hnsw = hnsw.updated(vectors, alive)
     places, _ = hnsw.nearest(vectors[:1].astype(np.float32), 3)
     assert places[0, 0] == 0
@@ -120,7 +122,7 @@ def test_an_index_is_written_when_it_has_changed_only(
 ) -> None:
     monkeypatch.setattr("labelkin.neighbours.vector_searcher._WORTH_APPROXIMATION", 100)
     vectors = np.random.default_rng(7).normal(size=(201, 8)).astype(np.float16)
-    searcher = VectorSearcher(DenseSection.model_validate({"index": "hnsw"}), tmp_path)
+    searcher = VectorSearcher(DenseSection.model_validate({"index": "hnsw"}), tmp_path / "v")
     searcher = searcher.updated(vectors[:200], np.ones(200, dtype=bool))
     searcher.save()
     (kept,) = tmp_path.iterdir()

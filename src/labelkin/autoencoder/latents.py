@@ -52,6 +52,9 @@ from labelkin.store.reader import Reader
 logger = logging.getLogger(__name__)
 
 _CHUNK = 4096
+_COMPARED = 200
+# Of float16, and of sums in another order.
+_TOLERANCE = 0.01
 _PATIENCE = 10.0
 # Fewer new vectors are faster to compute than to write.
 _WORTH_WRITING = 256
@@ -75,11 +78,43 @@ def verify_latents(folder: Path, reader: Reader) -> bool:
             raise StoreDamagedError(
                 f"{description}: built from a state that the database does not have"
             )
+        _compare_some(folder, content, reader)
     except ChecksumError as error:
         raise StoreDamagedError(str(error)) from error
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StoreDamagedError(f"{description}: {error}") from error
     return recorded is not None
+
+
+def _compare_some(folder: Path, content: dict[str, Any], reader: Reader) -> None:
+    """Raise StoreDamagedError if vectors are not those of their documents' labels.
+
+    A sample is compared; vectors of another model are never used.
+    """
+    model = LabelModel.load(folder)
+    end = min(content["rows"], reader.generation().next_row)
+    if content["model"] != model.checksum or not end:
+        return
+    stored = np.memmap(
+        folder / f"latents-{model.checksum}.f16",
+        np.float16,
+        "r",
+        shape=(content["rows"], model.latent),
+    )
+    by_id = reader.columns_by_id()
+    columns = np.array([by_id.get(label, -1) for label in model.info.labels], dtype=np.int64)
+    rows = np.setdiff1d(
+        np.linspace(0, end - 1, _COMPARED).astype(np.int64),
+        [*reader.tombstones(), *reader.removed_since()],
+    )
+    matrix = LabelColumns(columns, len(by_id)).matrix(reader.label_sets(), rows)
+    expected = model.encode(matrix)
+    is_same = np.isclose(stored[rows], expected, rtol=_TOLERANCE, atol=_TOLERANCE).all(axis=1)
+    if not is_same.all():
+        row = int(rows[np.argmin(is_same)])
+        raise StoreDamagedError(
+            f"{folder}: the latent vector of row {row} is not that of its labels"
+        )
 
 
 class Latents:

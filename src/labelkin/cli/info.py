@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from labelkin.cli.console import bytes_text, counted, print_facts, print_json
 from labelkin.cli.options import CollectionPath, Json
+from labelkin.wording import listed
 
 if TYPE_CHECKING:
     from labelkin.store import CollectionInfo
@@ -69,8 +70,13 @@ def model_facts(summary: CollectionInfo) -> list[tuple[str, str]]:
         if not state["is_usable"]:
             facts.append((f"  {state['name']}", f"cannot be used: {state['problem']}"))
         elif changes := _changes(state):
-            advice = "; retraining with `labelkin train` may help" if state["is_outdated"] else ""
+            advice = ""
+            if state["is_outdated"]:
+                advice = f"; retraining with `labelkin train` may help: {state['reason']}"
             facts.append((f"  {state['name']}", f"{changes} since it was trained{advice}"))
+        if lacking := state["headings_without_row"]:
+            lack = f"{counted(lacking, 'heading')} in use: suggested by votes and names only"
+            facts.append((f"  {state['name']} lacks", lack))
     return facts
 
 
@@ -84,4 +90,6 @@ def _changes(state: dict[str, Any]) -> str:
     ):
         if state[key]:
             changes.append(f"{counted(state[key], noun)} {verb}")
+    if state["unknown"]:
+        changes[-1] += f" ({listed(state['unknown'])})"
     return ", ".join(changes)

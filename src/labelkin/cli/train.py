@@ -126,6 +126,14 @@ def train(
             "training; what it knows, and the reranker, stay as they are.",
         ),
     ] = False,
+    if_stale: Annotated[
+        bool,
+        typer.Option(
+            "--if-stale",
+            help="Train only if it would pay: a model is missing or cannot be used, a tenth of "
+            "the documents has changed, or new ones carry many headings that it does not know.",
+        ),
+    ] = False,
     representation: RepresentationName = None,
     format: CorpusFormat = None,
     json: Json = False,
@@ -150,6 +158,10 @@ def train(
         raise typer.BadParameter(
             "--update trains as the model was trained; it takes --epochs and --device"
         )
+    if if_stale and (update or resume or start_from is not None):
+        raise typer.BadParameter(
+            "--if-stale decides about a new training; leave out --update, --resume and --from"
+        )
     if start_from is not None and recipe is not None:
         raise typer.BadParameter("give --recipe or --from: the recipe is that of the model")
     if only == Only.RERANK and (recipe or preset or epochs is not None or start_from or resume):
@@ -166,6 +178,8 @@ def train(
         config = indexer.config
         if update:
             _update(indexer, epochs, device.value, representation, json=json)
+            return
+        if if_stale and not _would_pay(indexer, only, json=json):
             return
         given = {"preset": preset, "epochs": epochs, "seed": seed}
         changes = {name: value for name, value in given.items() if value is not None}
@@ -197,6 +211,19 @@ def train(
         print_outcome(report)
         if json:
             print_json(report_as_json(report, config.rerank))
+
+
+def _would_pay(indexer: Indexer, only: Only | None, *, json: bool) -> bool:
+    """Whether a training would pay; says why, or why not."""
+    from labelkin.training_plan import is_first_process
+
+    staleness = indexer.staleness(label_ae=only != Only.RERANK, rerank=only != Only.LABEL_AE)
+    if is_first_process():
+        begin = "Training, because" if staleness.is_stale else "Not trained:"
+        print_message(f"{begin} {staleness.reason}.")
+        if json and not staleness.is_stale:
+            print_json({"trained": False, "reason": staleness.reason})
+    return staleness.is_stale
 
 
 def _update(

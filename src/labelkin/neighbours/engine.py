@@ -116,6 +116,32 @@ class TermEngine(Closing, ABC):
         """Raise StoreDamagedError if a file is damaged; reads those that have not been read."""
         return
 
+    def rows(self) -> npt.NDArray[np.int64] | None:
+        """The rows of all documents in the index, ascending; None if the engine cannot tell."""
+        return None
+
+    def removed(self) -> int:
+        """How many removed documents the index still holds; they may count in statistics."""
+        return 0
+
+    def leftovers(self) -> list[Path]:
+        """Files and folders that do not belong to the index, as a killed process leaves them."""
+        return []
+
+    def compact(self) -> bool:
+        """Drop removed documents and merge small files; searchers keep what they see.
+
+        False if nothing was done because the engine has to be rebuilt for it.
+        """
+        return False
+
+    def take_over(self, other: TermEngine) -> None:
+        """Exchange all files for those of another index on this engine, which is lost by that.
+
+        Searchers keep what they see. A crash leaves the index as it was, or the other one.
+        """
+        raise NotImplementedError
+
     @abstractmethod
     def clear(self) -> None:
         """Delete everything."""

@@ -7,7 +7,7 @@ share it. Only indexed documents have them: a query is nothing but a text.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from labelkin.corpus.document import Document
 from labelkin.represent.cache import TermCache
@@ -100,6 +100,14 @@ class HeadingTerms:
                 for kind, of_all in terms.items()
             }
             start = part.stop
+
+
+def heading_texts(reader: Reader, columns: Sequence[int]) -> Iterator[Document]:
+    """The names of some headings as texts that are analysed, in the languages of all documents."""
+    languages = [language or _USUAL_LANGUAGE for language in reader.languages()]
+    for concept in reader.concepts(columns).values():
+        for language in languages:
+            yield from _names(_current(reader, concept), language)
 
 
 def _names(concept: Concept, language: str) -> list[Document]:

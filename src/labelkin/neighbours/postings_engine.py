@@ -201,6 +201,30 @@ class PostingsEngine(TermEngine):
         """Compare all files with their checksums."""
         self._with_record(lambda record: None)  # noqa: ARG005
 
+    def rows(self) -> Integers:
+        """The rows of all documents in the index, ascending."""
+        self._loaded()
+        rows = np.concatenate([_NO_ROWS, *(segment.rows for segment in self._listed())])
+        return np.setdiff1d(rows, self._removed)
+
+    def removed(self) -> int:
+        """How many removed documents are in segments."""
+        self._loaded()
+        return len(self._removed)
+
+    def leftovers(self) -> list[Path]:
+        """Folders that the record does not list."""
+        return _unlisted(self._home, Record.read(self._home, self._kinds))
+
+    def compact(self) -> bool:
+        """Merge all segments into one."""
+        record = self._loaded()
+        if len(self._removed) or len(record.segments) > 1:
+            folders = _Folders(self._folder(), record, self._segments)
+            everything = [list(folders.segments)]
+            self._record_merged(folders, everything, record.applied, tolerated=0.0)
+        return True
+
     def clear(self) -> None:
         """Delete the files and begin with an empty index."""
         self._segments, self._removed = {}, _NO_ROWS
@@ -276,12 +300,25 @@ class PostingsEngine(TermEngine):
         """Write what was collected, merge small segments, and record the result."""
         if builder.size:
             folders.add("segment", builder.write)
+        self._record_merged(folders, folders.groups(), state, _MOSTLY_REMOVED)
+
+    def _record_merged(
+        self,
+        folders: _Folders,
+        groups: Iterable[Sequence[str]],
+        state: StoreState,
+        tolerated: float,
+    ) -> None:
+        """Merge groups of segments and record the result.
+
+        One that is a group by itself is rewritten if more than a share of it has been removed.
+        """
         order: list[str] = []
-        for group in folders.groups():
+        for group in groups:
             segments = [folders.segments[name] for name in group]
             dead = [segment.places_of(self._removed) for segment in segments]
             size, gone = sum(map(len, segments)), sum(map(len, dead))
-            if len(group) == 1 and gone <= _MOSTLY_REMOVED * size:
+            if len(group) == 1 and gone <= tolerated * size:
                 order += group
             elif gone < size:
                 order.append(folders.add("segment", partial(merge_segments, segments, dead)))
@@ -303,10 +340,13 @@ class PostingsEngine(TermEngine):
 
     def _sweep(self, record: Record) -> None:
         """Delete what the record does not list: merged segments, leftovers of a crash."""
-        listed = {part.name for part in record.parts}
-        for path in self._folder().iterdir():
-            if path.is_dir() and path.name not in listed:
-                shutil.rmtree(path, ignore_errors=True)
+        for path in _unlisted(self._folder(), record):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _unlisted(folder: Path, record: Record) -> list[Path]:
+    listed = {part.name for part in record.parts}
+    return [path for path in folder.iterdir() if path.is_dir() and path.name not in listed]
 
 
 class _Folders:

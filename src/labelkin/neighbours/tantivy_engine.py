@@ -16,7 +16,7 @@ import tempfile
 import zlib
 from collections.abc import Collection as Container
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -24,8 +24,9 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
-from labelkin.atomic import atomic_text
+from labelkin.atomic import atomic_file, atomic_text
 from labelkin.checksums import ChecksumError, checksum, read_sealed, sealed
 from labelkin.exceptions import CollectionFullError, CollectionReadOnlyError
 from labelkin.neighbours.bm25 import FieldStatistics, idf, term_score
@@ -58,6 +59,7 @@ _TIE_MARGIN = 8
 _CACHED_TERMS = 200_000
 
 _META_NAME = "meta.json"
+_MANAGED_NAME = ".managed.json"
 _SEGMENT_FILE = re.compile(r"([0-9a-f]{32})(?:\.(\d+))?\.\w+")
 # The last bytes of tantivy's files: {"version": …, "crc": …}, its length, and this number.
 _MAGIC = 1337
@@ -205,6 +207,58 @@ class TantivyEngine(TermEngine):
             if is_same:
                 return
         raise StoreDamagedError(str(ChecksumError(path)))
+
+    def rows(self) -> npt.NDArray[np.int64]:
+        """The rows of all documents in the index, ascending; read a range of rows at a time."""
+        import tantivy
+
+        index = self._opened()
+        parts = [np.empty(0, dtype=np.int64)]
+        with engine_errors_explained(self._folder):
+            searcher = index.searcher()
+            found, first = 0, 0
+            while found < searcher.num_docs:
+                end = first + _ROWS_A_COMMIT
+                query = tantivy.Query.range_query(
+                    index.schema, _ROW, tantivy.FieldType.Integer, first, end, include_upper=False
+                )
+                hits = searcher.search(query, _ROWS_A_COMMIT, count=False).hits
+                values = searcher.fast_field_values(_ROW, [address for _, address in hits])
+                parts.append(np.sort(np.array(values, dtype=np.int64)))
+                found, first = found + len(values), end
+        return np.concatenate(parts)
+
+    def removed(self) -> int:
+        """How many removed documents tantivy's segments hold."""
+        deletes = [one.get("deletes") or {} for one in _segments(self._home)]
+        return sum(int(one.get("num_deleted_docs", 0)) for one in deletes)
+
+    def take_over(self, other: TermEngine) -> None:
+        """Move the other index's files in; its meta.json takes effect by an atomic rename."""
+        if not isinstance(other, TantivyEngine):
+            raise TypeError("only an index of the same engine can be taken over")
+        other._index = self._index = None
+        folder, record = self._folder, other._record
+        managed = [*_managed_files(folder), *_managed_files(other._folder)]
+        for path in _committed_files(other._folder):
+            path.replace(folder / path.name)
+        with atomic_text(folder / _MANAGED_NAME) as file:
+            json.dump(sorted({*managed}), file)
+        content = (other._folder / _META_NAME).read_bytes()
+        applied = read_record(folder, self._fields)
+        pending = (record.generation, record.token)
+        self._write_record(replace(applied, pending=pending, meta=None))
+        with atomic_file(folder / _META_NAME) as meta:
+            meta.write(content)
+        self._write_record(replace(record, pending=None, meta=checksum(content)))
+        for path in self.leftovers():
+            path.unlink(missing_ok=True)
+
+    def leftovers(self) -> list[Path]:
+        """Files of segments that meta.json does not list."""
+        listed = {*_committed_files(self._home)}
+        files = [path for path in self._home.glob("*") if _SEGMENT_FILE.fullmatch(path.name)]
+        return [path for path in files if path not in listed]
 
     def clear(self) -> None:
         """Delete the files and begin with an empty index."""
@@ -437,7 +491,7 @@ def _document(row: int, terms: Mapping[str, Sequence[str]]) -> tantivy.Document:
 
 def _link_files(home: Path, folder: Path) -> None:
     """Copy files that change, link the others; the record first: it must not claim too much."""
-    for name in (RECORD_NAME, _META_NAME, ".managed.json"):
+    for name in (RECORD_NAME, _META_NAME, _MANAGED_NAME):
         if (home / name).exists():
             shutil.copyfile(home / name, folder / name)
     for path in home.iterdir():
@@ -445,17 +499,32 @@ def _link_files(home: Path, folder: Path) -> None:
             (folder / path.name).symlink_to(path.absolute())
 
 
+def _segments(folder: Path) -> list[dict[str, Any]]:
+    """The segments that meta.json lists."""
+    try:
+        content = json.loads((folder / _META_NAME).read_text(encoding="utf-8"))
+        return list(content["segments"])
+    except OSError:
+        return []
+    except (ValueError, KeyError, TypeError) as error:
+        raise StoreDamagedError(f"{folder / _META_NAME}: {error}") from error
+
+
+def _managed_files(folder: Path) -> list[str]:
+    """The files that tantivy may delete when they are not needed any more."""
+    with suppress(OSError, ValueError):
+        return [str(name) for name in json.loads((folder / _MANAGED_NAME).read_bytes())]
+    return []
+
+
 def _committed_files(folder: Path) -> list[Path]:
     """The files of the segments that meta.json lists; a writer may not have finished others."""
     try:
-        segments = json.loads((folder / _META_NAME).read_text(encoding="utf-8"))["segments"]
         deletes = {
             one["segment_id"].replace("-", ""): (one["deletes"] or {}).get("opstamp")
-            for one in segments
+            for one in _segments(folder)
         }
-    except OSError:
-        return []
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError) as error:
         raise StoreDamagedError(f"{folder / _META_NAME}: {error}") from error
     paths = []
     for path in folder.glob("*"):

@@ -16,6 +16,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
+
 from labelkin.checksums import SMALL
 from labelkin.corpus.document import Document
 from labelkin.exceptions import CollectionError, MissingExtraError
@@ -153,6 +156,41 @@ class TermIndex(DerivedStore):
                 self._searcher = None
             return self.searcher(reader)
 
+    def compact(self, latest: Callable[[], Reader], progress: BuildProgress | None = None) -> int:
+        """Drop removed documents from the index; how many there were.
+
+        An index that has to be rebuilt for it is rebuilt beside the old one, which others use
+        and bring up to date meanwhile. `latest` gives the collection's state.
+        """
+        with self.lock:
+            reader = latest()
+            with self.exclusive(reader), folder_errors_explained(reader.path):
+                removed = self._engine.removed()
+                if self._engine.compact() or not removed:
+                    return removed
+            beside_it = beside(self.folder, "compact")
+            shutil.rmtree(beside_it, ignore_errors=True)
+            other = ENGINES[self._engine_name](beside_it, self._versions, read_only=False)
+            try:
+                with folder_errors_explained(reader.path):
+                    self._fill(other, reader, StoreState(), progress)
+                    before = StoreState.of(reader.generation())
+                    with self.exclusive(reader):
+                        reader = latest()
+                        if not before.reflects(reader.generation()):
+                            self._fill(other, reader, before, None)
+                        self._engine.take_over(other)
+                self.state = StoreState()
+                self._searcher = None
+            finally:
+                other.close()
+                shutil.rmtree(beside_it, ignore_errors=True)
+            return removed
+
+    def rows(self) -> npt.NDArray[np.int64] | None:
+        """The rows of all documents in the index, ascending; None if its engine cannot tell."""
+        return self._engine.rows()
+
     def read_state(self, reader: Reader) -> StoreState:
         """The recorded state, corrected if a crash came between a commit and its record."""
         self._verify()
@@ -182,7 +220,20 @@ class TermIndex(DerivedStore):
 
     def apply(self, reader: Reader, progress: BuildProgress | None) -> int:
         """Index the missing documents and remove those that are gone."""
-        generation, state = reader.generation(), self.state
+        if reader.read_only:
+            logger.warning(
+                "%s: the index is not up to date and cannot be written to; using a temporary copy",
+                reader.path,
+            )
+        added = self._fill(self._engine, reader, self.state, progress)
+        self.state = StoreState.of(reader.generation())
+        return added
+
+    def _fill(
+        self, engine: TermEngine, reader: Reader, state: StoreState, progress: BuildProgress | None
+    ) -> int:
+        """Bring an engine from a state to the reader's; the number of new documents."""
+        generation = reader.generation()
         headings = HeadingTerms(self._kinds, self._cache) if self._has_headings else None
         added = 0
 
@@ -198,15 +249,8 @@ class TermIndex(DerivedStore):
                     last = page[-1][0] + 1
                     progress(last - state.next_row, generation.next_row - state.next_row)
 
-        if reader.read_only:
-            logger.warning(
-                "%s: the index is not up to date and cannot be written to; using a temporary copy",
-                reader.path,
-            )
         removed = reader.tombstones_between(state.generation, generation.number)
-        target = StoreState.of(generation)
-        self._engine.apply(removed, pages(), target)
-        self.state = target
+        engine.apply(removed, pages(), StoreState.of(generation))
         return added
 
     def start_over(self) -> None:

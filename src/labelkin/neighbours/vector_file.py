@@ -6,15 +6,17 @@
 
 Vectors that labelkin.json counts never change: a reader maps them, a writer
 appends after them and then replaces labelkin.json by an atomic rename.
-Leftovers of a crash are overwritten. Starting over uses new file names.
+Leftovers of a crash are overwritten. Starting over, and dropping vectors, uses
+new file names.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -35,11 +37,14 @@ from labelkin.checksums import (
 )
 from labelkin.exceptions import CollectionDamagedError
 from labelkin.store.background import verify_later
+from labelkin.store.folder import file_signature
 
 RECORD_NAME = "labelkin.json"
 VECTOR_TYPE = np.dtype("<f2")
 _FORMAT_VERSION = 1
 _DELETION_SECONDS = 0.2
+_CHUNK = 1 << 16
+_NAMED = re.compile(r"[0-9a-f]{8}\.")
 
 
 class VectorsGoneError(CollectionDamagedError):
@@ -90,6 +95,16 @@ class VectorFile:
 
     def read(self) -> StoredVectors:
         """All vectors; none if they cannot be read or are damaged."""
+        signature = None
+        # Between reading the record and opening the files, another process may replace both.
+        while signature != (signature := file_signature(self.folder / RECORD_NAME)):
+            stored = self._read()
+            if stored is not None:
+                return stored
+        return self._nothing()
+
+    def _read(self) -> StoredVectors | None:
+        """All vectors, None if a file is not there."""
         self.damage = None
         try:
             content = read_sealed(self.folder / RECORD_NAME)
@@ -106,7 +121,7 @@ class VectorFile:
             vectors = np.memmap(vectors_path, VECTOR_TYPE, "r", shape=(count, width))
             return StoredVectors(keys, vectors, content["note"], content["name"], checksums)
         except FileNotFoundError:
-            return self._nothing()
+            return None
         except (OSError, ValueError, KeyError, TypeError) as error:
             place = "" if isinstance(error, ChecksumError) else f"{self.folder}: "
             self.damage = f"{place}{error}"
@@ -197,18 +212,67 @@ class VectorFile:
                 writer.write(np.ascontiguousarray(array, dtype=kind).tobytes())
                 file.flush()
                 os.fsync(file.fileno())
-            checksums.append(writer.checksums().to_json())
+            checksums.append(writer.checksums())
+        self._write_record(name, len(stored) + len(keys), width, record, checksums)
+        return self.read()
+
+    def keep(self, is_kept: npt.NDArray[np.bool_]) -> StoredVectors:
+        """Rewrite the vectors without some; returns the others.
+
+        Readers that have mapped them keep them. ChecksumError if they are damaged: new
+        checksums must not cover that.
+        """
+        stored = self.read()
+        for path, recorded in stored.checksums.items():
+            recorded.verify(path)
+        name = secrets.token_hex(4)
+        checksums = []
+        for path, array in zip(self._paths(name), (stored.keys, stored.vectors), strict=True):
+            with path.open("w+b") as file:
+                writer = ChecksumWriter(file)
+                for start in range(0, len(array), _CHUNK):
+                    part = slice(start, start + _CHUNK)
+                    writer.write(array[part][is_kept[part]].tobytes())
+                file.flush()
+                os.fsync(file.fileno())
+            checksums.append(writer.checksums())
+        # Indexes of earlier versions do not say to which vectors they belong.
+        for path in self.folder.glob("*.faiss"):
+            path.unlink(missing_ok=True)
+        width = stored.vectors.shape[1]
+        self._write_record(name, int(is_kept.sum()), width, stored.record, checksums)
+        for path in self.leftovers():
+            path.unlink(missing_ok=True)
+        return self.read()
+
+    def leftovers(self) -> list[Path]:
+        """Files that do not belong to the vectors, as a killed process leaves them."""
+        try:
+            name = str(read_sealed(self.folder / RECORD_NAME)["name"])
+        except (OSError, ValueError, KeyError):
+            return []
+        # An earlier version's index has no name of vectors in its own.
+        files = [path for path in self.folder.glob("[!.]*") if path.name != RECORD_NAME]
+        return [path for path in files if path.name[:8] != name and _NAMED.match(path.name)]
+
+    def _write_record(
+        self,
+        name: str,
+        count: int,
+        width: int,
+        record: Mapping[str, Any],
+        checksums: Sequence[BlockChecksums],
+    ) -> None:
         content = {
             "format_version": _FORMAT_VERSION,
             "name": name,
-            "count": len(stored) + len(keys),
+            "count": count,
             "width": width,
             "note": dict(record),
-            "checksums": checksums,
+            "checksums": [one.to_json() for one in checksums],
         }
         with atomic_text(self.folder / RECORD_NAME) as text:
             text.write(sealed(content))
-        return self.read()
 
     def clear(self) -> None:
         """Delete all vectors; readers that have mapped them keep them."""

@@ -10,10 +10,12 @@ import logging
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
 from labelkin.corpus.document import Document
+from labelkin.exceptions import CollectionBusyError
 from labelkin.neighbours.vector_file import (
     RECORD_NAME,
     VECTOR_TYPE,
@@ -64,6 +66,11 @@ class VectorIndex(DerivedStore):
         if added and not reader.read_only:
             self._drop_other_versions()
         return added
+
+    @property
+    def file_stem(self) -> Path:
+        """The path of the vectors on disk, without a suffix."""
+        return self.folder / (self.stored.name.partition("+")[0] or "none")
 
     def read_state(self, reader: Reader) -> StoreState:  # noqa: ARG002
         """What the file's record says; nothing for vectors of another version of the encoder."""
@@ -245,6 +252,24 @@ class VectorCache:
         if new:
             keys = np.frombuffer(b"".join(checksums[place] for place in new), dtype=_CHECKSUM_TYPE)
             self._file.append(keys, vectors[new], {"version": self._encoder.version})
+
+
+def compact_vectors(folder: Path, reader: Reader) -> int:
+    """Drop the vectors of removed documents from a folder; how many there were.
+
+    CollectionBusyError if another process is writing vectors there for long.
+    """
+    with FileLock(beside(folder, "write")) as lock:
+        if not lock.take(WRITER_PATIENCE_SECONDS):
+            raise CollectionBusyError(f"{folder}: another process is writing vectors")
+        file = VectorFile(folder, np.int64)
+        stored = file.read()
+        # Removals that the vectors do not reflect yet may be unknown to their readers.
+        gone = reader.tombstones_between(-1, int(stored.record.get("generation", 0)))
+        is_dead = np.isin(stored.keys, gone)
+        if is_dead.any():
+            file.keep(~is_dead)
+        return int(is_dead.sum())
 
 
 def indexed_encoders(reader: Reader) -> list[str]:

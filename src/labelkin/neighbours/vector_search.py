@@ -48,7 +48,7 @@ class VectorState:
             if self._latest is not None and self._latest[0][0] == stored.name:
                 before = self._latest[1]
             if before is None:
-                before = VectorSearcher(snapshot.config.dense, self.index.folder)
+                before = VectorSearcher(snapshot.config.dense, self.index.file_stem)
             searcher = before.updated(stored.vectors, ~np.isin(stored.keys, gone))
             if not snapshot.read_only:
                 searcher.save()

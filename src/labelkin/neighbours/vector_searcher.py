@@ -49,9 +49,13 @@ class VectorSearcher:
         ip       (1 + q·v / m) / 2,  m = |q| times the length of the longest v
     """
 
-    def __init__(self, settings: DenseSection, folder: Path | None = None) -> None:
+    def __init__(self, settings: DenseSection, vectors: Path | None = None) -> None:
+        """`vectors` is the path of the vectors without a suffix; None keeps nothing on disk."""
         self._settings = settings
-        self._path = folder / f"{settings.index}-{settings.metric}.faiss" if folder else None
+        name = f"{settings.index}-{settings.metric}.faiss"
+        self._path = vectors.with_name(f"{vectors.name}.{name}") if vectors else None
+        # Where earlier versions kept it.
+        self._former_path = vectors.with_name(name) if vectors else None
         self._vectors: npt.NDArray[np.float16] = np.empty((0, 0), dtype=np.float16)
         self._index: Any = None
         self._kind = "flat"
@@ -227,15 +231,16 @@ class VectorSearcher:
     def _load(self) -> None:
         """Load the saved index if it belongs to these vectors."""
         kind = self._wanted_kind()
-        if self._path is None or kind == "flat" or not self._path.exists():
+        path = self._path if self._path and self._path.exists() else self._former_path
+        if path is None or kind == "flat" or not path.exists():
             return
         faiss = load_faiss()
         types = {"hnsw": faiss.IndexHNSWFlat, "ivf-sq8": faiss.IndexIVFScalarQuantizer}
         try:
-            verify_trailer(self._path)
-            index = faiss.read_index(str(self._path))
+            verify_trailer(path)
+            index = faiss.read_index(str(path))
         except (RuntimeError, OSError, ValueError) as error:
-            logger.warning("%s: %s; rebuilding it", self._path, error)
+            logger.warning("%s: %s; rebuilding it", path, error)
             return
         if not isinstance(index, faiss.IndexIDMap) or not isinstance(
             faiss.downcast_index(index.index), types[kind]

@@ -12,7 +12,7 @@ import logging
 import sqlite3
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -20,6 +20,7 @@ from threading import RLock
 
 from labelkin.corpus.document import Document
 from labelkin.represent.kind import Analysis, TermKind
+from labelkin.store.database import shrink
 from labelkin.store.reader import Reader
 
 logger = logging.getLogger(__name__)
@@ -99,6 +100,47 @@ class TermCache:
         return {
             name: [by_text[checksum] for checksum in checksums] for name, by_text in terms.items()
         }
+
+    def verify(self, kinds: Sequence[TermKind], documents: Sequence[Document]) -> int:
+        """How many terms were compared with those of `documents`; ValueError if some differ."""
+        compared = 0
+        checksums = [text_checksum(document) for document in documents]
+        for kind in kinds:
+            with self._lock:
+                cached = self._look_up(kind, checksums)
+            stored = [
+                (document, cached[checksum])
+                for document, checksum in zip(documents, checksums, strict=True)
+                if checksum in cached
+            ]
+            extracted = kind.analysis.analyse([document for document, _ in stored], [kind.name])
+            for (document, terms), (expected,) in zip(stored, extracted, strict=True):
+                if terms != list(expected):
+                    raise ValueError(
+                        f"{self._path}: the {kind.name} of {document.id} are not those of its text"
+                    )
+            compared += len(stored)
+        return compared
+
+    def compact(self, texts: Callable[[], Iterable[bytes]], versions: Mapping[str, str]) -> int:
+        """Drop the terms of all texts but some, and of former kinds; how many entries there were.
+
+        `texts` gives the checksums of the texts to keep, `versions` those of the kinds that are
+        known. What others store meanwhile stays: only texts that were there before `texts` is
+        called are dropped, a few at a time.
+        """
+        with self._lock:
+            connection = self._connection
+            if connection is None or self._read_only:
+                return 0
+            try:
+                dropped = _drop_former_kinds(connection, versions)
+                dropped += _drop_all_but(connection, texts)
+                shrink(connection)
+            except sqlite3.DatabaseError as error:
+                self._give_up(error)
+                return 0
+            return dropped
 
     def _open(self) -> sqlite3.Connection | None:
         if self._read_only:
@@ -191,6 +233,45 @@ class TermCache:
 def open_term_cache(reader: Reader) -> TermCache:
     """The cache of a collection."""
     return TermCache(reader.path / "cache" / "terms.sqlite", read_only=reader.read_only)
+
+
+def _drop_former_kinds(connection: sqlite3.Connection, versions: Mapping[str, str]) -> int:
+    """Drop the terms of kinds that have another version now; how many entries there were."""
+    kinds = connection.execute("SELECT number, name, version FROM kinds").fetchall()
+    dropped = 0
+    for number, name, version in kinds:
+        if versions.get(name, version) == version:
+            continue
+        statement = (
+            "DELETE FROM terms WHERE kind = :kind AND text IN "
+            "(SELECT text FROM terms WHERE kind = :kind LIMIT :most)"
+        )
+        values = {"kind": number, "most": _LOOKUP}
+        while count := connection.execute(statement, values).rowcount:
+            dropped += count
+    return dropped
+
+
+def _drop_all_but(connection: sqlite3.Connection, texts: Callable[[], Iterable[bytes]]) -> int:
+    """Drop the terms of all texts but some; how many entries there were."""
+    connection.execute("CREATE TEMP TABLE unwanted (text BLOB PRIMARY KEY) WITHOUT ROWID")
+    try:
+        connection.execute("INSERT INTO unwanted SELECT DISTINCT text FROM terms")
+        wanted = ((text,) for text in texts())
+        connection.executemany("DELETE FROM unwanted WHERE text = ?", wanted)
+        dropped = 0
+        while page := connection.execute(
+            "SELECT text FROM unwanted LIMIT ?", (_LOOKUP,)
+        ).fetchall():
+            marks = ", ".join("?" * len(page))
+            values = [text for (text,) in page]
+            for (number,) in connection.execute("SELECT number FROM kinds").fetchall():
+                statement = f"DELETE FROM terms WHERE kind = ? AND text IN ({marks})"
+                dropped += connection.execute(statement, (number, *values)).rowcount
+            connection.execute(f"DELETE FROM unwanted WHERE text IN ({marks})", values)
+        return dropped
+    finally:
+        connection.execute("DROP TABLE temp.unwanted")
 
 
 def _use_log(connection: sqlite3.Connection) -> None:

@@ -118,7 +118,10 @@ def models_of(service: Service, served: ServedCollection) -> list[dict[str, Any]
             "added": state.added,
             "removed": state.removed,
             "unknown_headings": state.unknown_headings,
+            "unknown": list(state.unknown),
+            "headings_without_row": state.headings_without_row,
             "outdated": state.is_outdated,
+            "reason": state.reason,
         }
         for state in model_states(served.snapshot)
     ]

@@ -16,7 +16,7 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -33,6 +33,7 @@ from labelkin.exceptions import (
 from labelkin.layout import DATABASE_NAME, LABELS_NAME, is_collection
 from labelkin.store.config import CONFIG_NAME, Config, WatchedConfig, write_config
 from labelkin.store.database import LATER_COLUMNS, TEXT_INDEX, Database
+from labelkin.store.derived import SnapshotOutdatedError
 from labelkin.store.folder import empty_folder, folder_errors_explained
 from labelkin.store.label_sets import LabelSegments, LabelSets, Rows
 from labelkin.store.manifest import (
@@ -47,6 +48,8 @@ from labelkin.store.vocabulary_state import VocabularyState
 from labelkin.vocab.vocabulary import Vocabulary
 
 logger = logging.getLogger(__name__)
+
+_COMPACTING_ATTEMPTS = 3
 
 
 def check_database_file(path: Path) -> None:
@@ -237,6 +240,28 @@ class Collection(Reader, Closing):
         """Write the label sets of the newest rows into segments."""
         with self.database.transaction(), folder_errors_explained(self.path):
             self.segments.catch_up(self)
+
+    def compact_label_sets(self) -> bool:
+        """Merge the label segments, without the labels of removed documents; whether it helped.
+
+        Others can write until the new files are complete. If what they write comes in between
+        again and again, they wait.
+        """
+        for _ in range(_COMPACTING_ATTEMPTS):
+            with (
+                suppress(SnapshotOutdatedError),
+                folder_errors_explained(self.path),
+                closing(self.pinned()) as reader,
+            ):
+                compacted = self.segments.compacted(reader)
+                if compacted is None:
+                    return False
+                with self.database.transaction():
+                    if self.segments.publish(compacted):
+                        return True
+        with self.database.transaction(), folder_errors_explained(self.path):
+            compacted = self.segments.compacted(self)
+            return compacted is not None and self.segments.publish(compacted)
 
     def disk_bytes(self) -> int:
         """The size of all files in the folder."""

@@ -610,7 +610,7 @@ def read_config(path: Path, *, needed: bool = True) -> Config:
 
 def _note_defaults(path: Path, reason: str) -> None:
     logger.info(
-        "%s: %s; using the defaults (method %s); `labelkin check %s --repair` writes them",
+        "%s: %s; using the defaults (method %s); `labelkin doctor %s --repair` writes them",
         path,
         reason,
         Config().suggest.method,

@@ -12,8 +12,8 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from threading import Lock, RLock, local
 from typing import Any
@@ -35,6 +35,13 @@ WRITER_PATIENCE_SECONDS = 10.0
 _LITTLE_SPACE = 1 << 20
 # A log of more bytes is folded into the file and cut when the next writer starts it again.
 LONG_LOG = 4 << 20
+# Free pages can be given back a few at a time; a database keeps this once it is made.
+_GIVES_BACK = "PRAGMA auto_vacuum = INCREMENTAL"
+_PAGES_AT_ONCE = 2_000
+# A database of an earlier version is rewritten if so much of it is free, and it is small enough
+# for a writer to wait.
+_WORTH_REWRITING = 0.2
+_MOST_REWRITTEN = 1 << 28
 # SQLite's small default is enough for readers.
 _WRITER_CACHE = "PRAGMA cache_size = -32000"
 
@@ -123,6 +130,30 @@ class _Connection:
         self.connection.close()
 
 
+def shrink(connection: sqlite3.Connection) -> None:
+    """Give free pages of a database back to the file system, in short transactions.
+
+    One that an earlier version has made has to be rewritten for that; if it is large, its
+    free pages stay for what is written next. Readers of other connections go on.
+    """
+
+    def value(name: str) -> int:
+        return int(connection.execute(f"PRAGMA {name}").fetchone()[0])
+
+    free = value("freelist_count")
+    if value("auto_vacuum"):
+        for _ in range(0, free, _PAGES_AT_ONCE):
+            # Gives back one page a step, and `execute` makes one step.
+            connection.executescript(f"PRAGMA incremental_vacuum({_PAGES_AT_ONCE})")
+    else:
+        pages = value("page_count")
+        used = (pages - free) * value("page_size")
+        if free >= max(_WORTH_REWRITING * pages, 1) and used <= _MOST_REWRITTEN:
+            connection.execute(_GIVES_BACK)
+            connection.execute("VACUUM")
+    connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+
+
 class PinnedConnection:
     """A connection that sees one state of the database; any thread may use it, one at a time."""
 
@@ -172,6 +203,7 @@ class Database:
         database = cls(path)
         try:
             with database.errors_explained():
+                database.connection.execute(_GIVES_BACK)
                 database.connection.execute("PRAGMA journal_mode = WAL")
                 database.connection.executescript(SCHEMA)
                 database.connection.execute(
@@ -205,6 +237,25 @@ class Database:
                 connection.close()
                 raise
             return PinnedConnection(connection)
+
+    def copy_to(self, path: Path, progress: Callable[[int, int], None] | None = None) -> None:
+        """Write the present state to a new file; others can write meanwhile.
+
+        Raises sqlite3.OperationalError if the new file cannot be written. `progress` is called
+        with the pages that are copied, and all of them.
+        """
+
+        def show(_: int, left: int, total: int) -> None:
+            if progress is not None:
+                progress(total - left, total)
+
+        with self.errors_explained():
+            connection, _ = self._connect()
+        with closing(connection), closing(sqlite3.connect(path)) as copy:
+            # In a transaction of its own, SQLite need not begin again when others write.
+            connection.execute("BEGIN")
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            connection.backup(copy, pages=_PAGES_AT_ONCE, progress=show, sleep=0)
 
     def _own(self) -> _Connection:
         own: _Connection | None = getattr(self._threads, "own", None)
@@ -290,6 +341,16 @@ class Database:
     def checkpoint(self) -> None:
         """Copy the log into the file, as far as readers of older states allow."""
         self.query("PRAGMA wal_checkpoint(PASSIVE)")
+
+    def shrink(self) -> None:
+        """Give the pages that removed documents have left back to the file system.
+
+        Writers can write in between.
+        """
+        with self._writer_lock, self.errors_explained():
+            own = self._own()
+            with own.lock:
+                shrink(own.connection)
 
     def refuse(self) -> None:
         """Let no one open a connection any more; `close` follows."""

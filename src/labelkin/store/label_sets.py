@@ -3,12 +3,17 @@
 A segment is two arrays: the vocabulary columns of its rows one after another,
 and where each row starts. Segments never change; a new list of them takes
 effect by the atomic rename of the manifest. The newest rows may not be in a
-segment yet: they are read from the database into memory.
+segment yet: they are read from the database into memory. `compact` merges all
+segments without the labels of removed documents; an edition in the name tells
+the new files from those of the same rows that readers may have open.
 """
 
 from __future__ import annotations
 
 import logging
+import secrets
+import shutil
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, replace
@@ -30,7 +35,14 @@ from labelkin.checksums import (
     write_array_header,
 )
 from labelkin.store.background import verify_later
-from labelkin.store.derived import BuildProgress, DerivedStore, StoreDamagedError, StoreState
+from labelkin.store.derived import (
+    BuildProgress,
+    DerivedStore,
+    SnapshotOutdatedError,
+    StoreDamagedError,
+    StoreState,
+)
+from labelkin.store.locks import beside
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -48,9 +60,13 @@ _HISTORY = 1000
 _CHUNK = 1 << 20
 _SEGMENT_ROWS = 50_000
 _COMPARED = 10_000
+# A file is listed at once when it has been written.
+_ABANDONED_SECONDS = 60
 
 Columns = npt.NDArray[np.int32]
 Rows = npt.NDArray[np.int64]
+# Where a segment begins and ends and, if it was compacted, its edition.
+_Span = tuple[int, int] | tuple[int, int, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +77,13 @@ class Segment:
     starts: npt.NDArray[np.int64]
     columns: Columns
     inode: int = 0
+    edition: str = ""
+
+    @property
+    def span(self) -> _Span:
+        """The segment as the manifest lists it."""
+        span = (self.first, self.end)
+        return (*span, self.edition) if self.edition else span
 
     @property
     def end(self) -> int:
@@ -81,12 +104,29 @@ class Segment:
         np.cumsum(lengths, out=starts[1:])
         return cls(first, starts, np.frombuffer(blob, dtype=COLUMN_TYPE))
 
+    def without(self, rows: Rows) -> Segment:
+        """The segment in memory, with no labels in some rows, which are ascending."""
+        begin, end = np.searchsorted(rows, (self.first, self.end))
+        lengths = np.diff(self.starts)
+        is_kept = np.ones(len(lengths), dtype=np.bool_)
+        is_kept[rows[begin:end] - self.first] = False
+        starts = np.zeros(len(lengths) + 1, dtype=START_TYPE)
+        np.cumsum(np.where(is_kept, lengths, 0), out=starts[1:])
+        return Segment(self.first, starts, self.columns[np.repeat(is_kept, lengths)])
+
     def before(self, end: int) -> Segment:
         """The part of the segment before the row `end`."""
         if end >= self.end:
             return self
         starts = self.starts[: max(end - self.first, 0) + 1]
-        return replace(self, starts=starts, columns=self.columns[: starts[-1]])
+        return replace(self, starts=starts, columns=self.columns[: starts[-1]], edition="")
+
+    def after(self, first: int) -> Segment:
+        """The part of the segment from the row `first` on."""
+        if first <= self.first:
+            return self
+        starts = self.starts[first - self.first :]
+        return Segment(first, starts - starts[0], self.columns[starts[0] :])
 
 
 class LabelSets:
@@ -184,6 +224,18 @@ class Milestone:
     generation: int
     token: str
     next_row: int
+
+
+@dataclass(frozen=True, slots=True)
+class CompactedSegment:
+    """One segment in place of several, in files that no manifest lists yet."""
+
+    replaced: list[_Span]
+    span: _Span
+    checksums: dict[str, Any]
+    #: The last state before which removed documents had their labels.
+    milestone: Milestone
+    last_removal: int
 
 
 class LabelSegments(DerivedStore):
@@ -295,7 +347,7 @@ class LabelSegments(DerivedStore):
 
     def _verify_listed(self, reader: Reader, manifest: Mapping[str, Any]) -> bool:
         checksums = manifest.get("checksums", {})
-        paths = [path for span in manifest["segments"] for path in self._paths(*span)]
+        paths = [path for span in _spans(manifest) for path in self._paths(*span)]
         for path in paths:
             if path.name in checksums:
                 BlockChecksums.from_json(checksums[path.name]).verify(path)
@@ -308,7 +360,11 @@ class LabelSegments(DerivedStore):
                 "(restored from a backup?)"
             )
         end = milestone.next_row if milestone else 0
-        for segment in (self._map(first, last, {}) for first, last in manifest["segments"]):
+        expected = 0
+        for segment in (self._map(span, {}) for span in _spans(manifest)):
+            if segment.first != expected:
+                raise StoreDamagedError(f"{self.folder}: no segment begins with row {expected}")
+            expected = segment.end
             if segment.first < end:
                 self._compare(reader, segment.before(end))
         return all(path.name in checksums for path in paths)
@@ -332,25 +388,24 @@ class LabelSegments(DerivedStore):
         latest = self._latest
         if latest is None or latest[0] != signature:
             manifest = self._manifest()
-            mapped = {(one.first, one.end): one for one in latest[1]} if latest else {}
+            mapped = {one.span: one for one in latest[1]} if latest else {}
             segments = []
-            for first, end in manifest["segments"]:
+            for span in _spans(manifest):
                 # Files are never changed, so those of the last manifest are still right, unless
                 # everything was deleted meanwhile.
-                known = mapped.get((first, end)) if self._is_same_file(first, end, mapped) else None
-                segments.append(known or self._map(first, end, manifest.get("checksums", {})))
+                known = mapped.get(span) if self._is_same_file(span, mapped) else None
+                segments.append(known or self._map(span, manifest.get("checksums", {})))
             latest = self._latest = (signature, segments, _history(manifest))
         return latest[1], latest[2]
 
-    def _is_same_file(
-        self, first: int, end: int, mapped: Mapping[tuple[int, int], Segment]
-    ) -> bool:
-        segment = mapped.get((first, end))
-        status = self._paths(first, end)[1].stat()
+    def _is_same_file(self, span: _Span, mapped: Mapping[_Span, Segment]) -> bool:
+        segment = mapped.get(span)
+        status = self._paths(*span)[1].stat()
         return segment is not None and segment.inode == status.st_ino
 
-    def _map(self, first: int, end: int, checksums: Mapping[str, Any]) -> Segment:
-        starts_path, columns_path = self._paths(first, end)
+    def _map(self, span: _Span, checksums: Mapping[str, Any]) -> Segment:
+        first, end, *edition = span
+        starts_path, columns_path = self._paths(*span)
         for path in (starts_path, columns_path):
             if path.name in checksums:
                 recorded = BlockChecksums.from_json(checksums[path.name])
@@ -364,7 +419,7 @@ class LabelSegments(DerivedStore):
         columns = np.load(columns_path, mmap_mode="r", allow_pickle=False)
         if len(starts) != end - first + 1 or starts[-1] != len(columns):
             raise ValueError(f"{columns_path.name} is damaged")
-        return Segment(first, starts, columns, columns_path.stat().st_ino)
+        return Segment(first, starts, columns, columns_path.stat().st_ino, "".join(edition))
 
     def _milestone(self, reader: Reader, history: Sequence[Milestone]) -> Milestone | None:
         """The last milestone in the reader's past."""
@@ -388,52 +443,113 @@ class LabelSegments(DerivedStore):
         manifest = self._manifest_or_nothing()
         checksums: dict[str, Any] = {}
         for group in groups:
-            checksums |= self._write(group, manifest.get("checksums", {}))
-        spans = [(group[0].first, group[-1].end) for group in groups]
-        recorded = _history(manifest)
-        history = [past for past in recorded if past.generation < milestone.generation]
+            checksums |= self._saved(group, manifest.get("checksums", {}))
+        spans = [group[0].span if len(group) == 1 else _joined(group) for group in groups]
+        history = [past for past in _history(manifest) if past.generation < milestone.generation]
+        self._record(spans, [*history[-_HISTORY:], milestone], checksums)
+
+    def _record(
+        self, spans: Sequence[_Span], history: Iterable[Milestone], checksums: Mapping[str, Any]
+    ) -> None:
+        """Replace the manifest, and delete the files that the new one does not list."""
         manifest = {
             "format_version": _FORMAT_VERSION,
             "segments": spans,
-            "history": [astuple(past) for past in (*history[-_HISTORY:], milestone)],
+            "history": [astuple(past) for past in history],
             "checksums": checksums,
         }
         with atomic_text(self.folder / _MANIFEST_NAME) as file:
             file.write(sealed(manifest))
         self._sweep(spans)
 
-    def _write(self, group: Sequence[Segment], known: Mapping[str, Any]) -> dict[str, Any]:
+    def compacted(self, reader: Reader) -> CompactedSegment | None:
+        """Write all segments as one, without the labels of documents that are removed.
+
+        None if that would change nothing, SnapshotOutdatedError if others have written since
+        the reader's state. The files are beside the folder until `publish` lists them; nobody
+        is kept from writing meanwhile.
+        """
+        self.discard_compacted()
+        segments = self.load(reader)
+        self.check_sound()
+        dead = reader.tombstones()
+        dead = dead[dead < _end(segments)]
+        is_waste = bool(LabelSets(segments).sizes_of(dead).any())
+        if not segments or (len(segments) == 1 and not is_waste):
+            return None
+        listed = self._manifest()
+        replaced = _spans(listed)[: len(segments)]
+        if replaced != [segment.span for segment in segments]:
+            # The last segment reaches beyond the reader's state, or was replaced just now.
+            raise SnapshotOutdatedError(f"{self.folder}: other segments meanwhile; try again")
+        self._verify_mapped(segments, listed.get("checksums", {}))
+        span = (*_joined(segments), secrets.token_hex(4))
+        folder = self._compacted_folder
+        folder.mkdir()
+        paths = [folder / path.name for path in self._paths(*span)]
+        checksums = _write_segments(segments, paths, dead)
+        generation = reader.generation()
+        milestone = Milestone(generation.number, generation.token, _end(segments))
+        return CompactedSegment(replaced, span, checksums, milestone, reader.last_removal())
+
+    def publish(self, compacted: CompactedSegment) -> bool:
+        """List a compacted segment; False if those it replaces are not there any more.
+
+        The caller holds the writer lock. A reader of a state before the last removal finds no
+        milestone that it knows, and reads label sets from the database.
+        """
+        manifest = self._manifest()
+        spans = _spans(manifest)
+        count = len(compacted.replaced)
+        if spans[:count] != compacted.replaced:
+            return False
+        for path in self._paths(*compacted.span):
+            (self._compacted_folder / path.name).replace(path)
+        spans = [compacted.span, *spans[count:]]
+        names = {path.name for span in spans for path in self._paths(*span)}
+        known = {**manifest.get("checksums", {}), **compacted.checksums}
+        since = compacted.last_removal
+        history = {past.generation: past for past in _history(manifest) if past.generation >= since}
+        history.setdefault(compacted.milestone.generation, compacted.milestone)
+        checksums = {name: one for name, one in known.items() if name in names}
+        self._record(spans, [past for _, past in sorted(history.items())], checksums)
+        self.discard_compacted()
+        return True
+
+    def discard_compacted(self) -> None:
+        """Delete files that a compaction has left behind."""
+        shutil.rmtree(self._compacted_folder, ignore_errors=True)
+
+    def leftovers(self) -> list[Path]:
+        """Segments that the manifest does not list, and that nobody can be writing any more."""
+        try:
+            unlisted = self._unlisted(_spans(self._manifest()))
+        except (OSError, ValueError, KeyError, TypeError):
+            return []
+        latest = time.time() - _ABANDONED_SECONDS
+        segments = [path for path in unlisted if path.suffix == ".npy" and path.exists()]
+        return [path for path in segments if path.stat().st_mtime < latest]
+
+    @property
+    def _compacted_folder(self) -> Path:
+        return beside(self.folder, "compact")
+
+    def _saved(self, group: Sequence[Segment], known: Mapping[str, Any]) -> dict[str, Any]:
         """Write adjacent segments as one, unless it is on disk already; checksums by file."""
-        starts_path, columns_path = self._paths(group[0].first, group[-1].end)
-        if len(group) == 1 and isinstance(group[0].columns, np.memmap) and columns_path.exists():
-            return {
-                path.name: known.get(path.name) or BlockChecksums.of_file(path).to_json()
-                for path in (starts_path, columns_path)
-            }
+        if len(group) == 1 and isinstance(group[0].columns, np.memmap):
+            paths = self._paths(*group[0].span)
+            if paths[1].exists():
+                return {
+                    path.name: known.get(path.name) or BlockChecksums.of_file(path).to_json()
+                    for path in paths
+                }
         self._verify_mapped(group, known)
-        offset = 0
-        with atomic_file(starts_path) as file:
-            starts = ChecksumWriter(file)
-            write_array_header(starts, (_rows(group) + 1,), START_TYPE)
-            starts.write(np.zeros(1, dtype=START_TYPE).tobytes())
-            for segment in group:
-                starts.write((segment.starts[1:] + offset).astype(START_TYPE).tobytes())
-                offset += int(segment.starts[-1])
-        with atomic_file(columns_path) as file:
-            columns = ChecksumWriter(file)
-            write_array_header(columns, (offset,), COLUMN_TYPE)
-            for segment in group:
-                for start in range(0, len(segment.columns), _CHUNK):
-                    columns.write(segment.columns[start : start + _CHUNK].tobytes())
-        return {
-            starts_path.name: starts.checksums().to_json(),
-            columns_path.name: columns.checksums().to_json(),
-        }
+        return _write_segments(group, self._paths(*_joined(group)))
 
     def _verify_mapped(self, group: Sequence[Segment], known: Mapping[str, Any]) -> None:
         """Verify segments before they are merged: a new checksum must not cover old damage."""
         for segment in group:
-            for path in self._paths(segment.first, segment.end):
+            for path in self._paths(*segment.span):
                 if isinstance(segment.columns, np.memmap) and path.name in known:
                     try:
                         BlockChecksums.from_json(known[path.name]).verify(path)
@@ -455,16 +571,19 @@ class LabelSegments(DerivedStore):
         except (OSError, ValueError, KeyError, TypeError):
             return {"segments": [], "history": []}
 
-    def _paths(self, first: int, end: int) -> tuple[Path, Path]:
-        stem = f"{first:012d}-{end:012d}"
+    def _paths(self, first: int, end: int, edition: str = "") -> tuple[Path, Path]:
+        stem = f"{first:012d}-{end:012d}" + (f".{edition}" if edition else "")
         return self.folder / f"{stem}.starts.npy", self.folder / f"{stem}.columns.npy"
 
-    def _sweep(self, spans: Sequence[tuple[int, int]]) -> None:
+    def _sweep(self, spans: Sequence[_Span]) -> None:
         """Delete files that the manifest does not list: merged segments, leftovers of a crash."""
-        wanted = {path for first, end in spans for path in self._paths(first, end)}
-        for path in self.folder.iterdir():
-            if path not in wanted and path.name != _MANIFEST_NAME:
-                path.unlink(missing_ok=True)
+        for path in self._unlisted(spans):
+            path.unlink(missing_ok=True)
+
+    def _unlisted(self, spans: Sequence[_Span]) -> list[Path]:
+        listed = {path for span in spans for path in self._paths(*span)}
+        files = self.folder.iterdir()
+        return [path for path in files if path not in listed and path.name != _MANIFEST_NAME]
 
 
 def _end(segments: Sequence[Segment]) -> int:
@@ -482,8 +601,49 @@ def _read_segment(reader: Reader, first: int, end: int | None = None) -> Segment
     return Segment.from_bytes(first, lengths, b"".join(blobs))
 
 
+def _write_segments(
+    group: Sequence[Segment], paths: Sequence[Path], dead: Rows | None = None
+) -> dict[str, Any]:
+    """Write adjacent segments as one, with no labels in dead rows; checksums by file."""
+    starts_path, columns_path = paths
+    offset = 0
+    with atomic_file(starts_path) as file:
+        starts = ChecksumWriter(file)
+        write_array_header(starts, (_rows(group) + 1,), START_TYPE)
+        starts.write(np.zeros(1, dtype=START_TYPE).tobytes())
+        for part in _parts(group, dead):
+            starts.write((part.starts[1:] + offset).astype(START_TYPE).tobytes())
+            offset += int(part.starts[-1])
+    with atomic_file(columns_path) as file:
+        columns = ChecksumWriter(file)
+        write_array_header(columns, (offset,), COLUMN_TYPE)
+        for part in _parts(group, dead):
+            columns.write(part.columns.tobytes())
+    return {
+        starts_path.name: starts.checksums().to_json(),
+        columns_path.name: columns.checksums().to_json(),
+    }
+
+
+def _parts(group: Sequence[Segment], dead: Rows | None) -> Iterator[Segment]:
+    """The segments of a group a few rows at a time, in memory, with no labels in dead rows."""
+    for segment in group:
+        for first in range(segment.first, segment.end, _SEGMENT_ROWS):
+            part = segment.before(first + _SEGMENT_ROWS).after(first)
+            yield part if dead is None else part.without(dead)
+
+
+def _joined(group: Sequence[Segment]) -> tuple[int, int]:
+    """The span of adjacent segments as one."""
+    return group[0].first, group[-1].end
+
+
 def _rows(group: Sequence[Segment]) -> int:
     return group[-1].end - group[0].first
+
+
+def _spans(manifest: Mapping[str, Any]) -> list[_Span]:
+    return [tuple(span) for span in manifest["segments"]]
 
 
 def _history(manifest: Mapping[str, Any]) -> list[Milestone]:

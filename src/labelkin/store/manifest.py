@@ -83,7 +83,7 @@ def _unusable(folder: Path, reason: str) -> CollectionDamagedError:
     if (folder / DATABASE_NAME).is_file():
         return CollectionDamagedError(
             f"{path}: {reason}; the documents are in {DATABASE_NAME}: "
-            f"`labelkin check {folder} --repair` writes a new manifest"
+            f"`labelkin doctor {folder} --repair` writes a new manifest"
         )
     return CollectionDamagedError(
         f"{path}: {reason}, and there is no {DATABASE_NAME}; restore the folder from a backup"

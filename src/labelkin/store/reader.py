@@ -466,6 +466,11 @@ class Reader(ABC):
         )
         return [row for (row,) in rows]
 
+    def last_removal(self) -> int:
+        """The generation that removed a document last, 0 if none was removed."""
+        ((generation,),) = self._query("SELECT max(generation) FROM tombstones")
+        return int(generation or 0)
+
     def _read_tombstones(self) -> Rows:
         rows = self.tombstones_between(-1, self.generation().number)
         return np.sort(np.array(rows, dtype=np.int64))

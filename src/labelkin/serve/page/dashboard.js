@@ -54,9 +54,10 @@ const section = (title, ...content) => h("section", {}, h("h3", {}, title), ...c
 function model(one) {
   const since = one.problem ? one.problem
     : one.added || one.removed || one.unknown_headings
-      ? t("since", { added: number(one.added || 0), removed: number(one.removed || 0), headings: number(one.unknown_headings || 0) })
+      ? t("since", { added: number(one.added || 0), removed: number(one.removed || 0), headings: number(one.unknown_headings || 0) + (one.unknown?.length ? ` (${one.unknown.join(", ")})` : "") })
       : t("sinceNothing");
-  return h("li", {}, h("strong", {}, one.name), `: ${since}`, one.outdated && h("span", { class: "note" }, ` ⚠ ${t("outdated")}`));
+  const without = one.headings_without_row ? `; ${t("withoutRow", { count: number(one.headings_without_row) })}` : "";
+  return h("li", {}, h("strong", {}, one.name), `: ${since}${without}`, one.outdated && h("span", { class: "note" }, ` ⚠ ${t("outdated")}`));
 }
 
 function evaluation(given) {

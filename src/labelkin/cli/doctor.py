@@ -1,4 +1,4 @@
-"""`labelkin check`: verifies every file of a collection, and repairs what can be rebuilt."""
+"""`labelkin doctor` (also `check`): verifies a collection, and repairs what can be rebuilt."""
 
 from __future__ import annotations
 
@@ -15,20 +15,23 @@ if TYPE_CHECKING:
     from labelkin.integrity import CheckReport, Finding
 
 
-def check(
+def doctor(
     collection: CollectionPath,
     repair: Annotated[
         bool,
         typer.Option(
             "--repair",
             help="Repair what can be rebuilt from the documents: a lost manifest, missing "
-            "settings, label segments, indexes, caches. Let no other process use the collection "
-            "meanwhile.",
+            "settings, label segments, indexes, caches; remove what killed processes have left. "
+            "Let no other process use the collection meanwhile.",
         ),
     ] = False,
     json: Json = False,
 ) -> None:
-    """Verify every file of a collection: say what is damaged, and how to repair it.
+    """Verify a collection: say what is damaged, and how to repair it.
+
+    Every file is compared with its checksum, and what is derived from the documents with the
+    documents. `labelkin check` is the same.
 
     Exits with 0 if everything is sound or repaired, with 1 if something is
     damaged, and with 3 if --repair has repaired only a part of it.
@@ -57,11 +60,16 @@ def print_check(report: CheckReport) -> None:
         print_message(f"{counted(len(report.problems), 'part')} repaired.")
     else:
         print_message("Everything is sound.")
+    left = [one for one in report.findings if one.state == "leftover"]
+    if left:
+        print_message(
+            f"{counted(len(left), 'leftover')} of killed processes; --repair removes them."
+        )
 
 
 def _text(finding: Finding) -> str:
     if finding.state == "sound":
-        return "sound"
+        return f"sound: {finding.note}" if finding.note else "sound"
     if finding.state == "no checksum":
         return finding.problem
     return f"{finding.state.upper()}: {finding.problem}; {finding.remedy}"

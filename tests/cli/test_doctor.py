@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sqlite3
 import tarfile
@@ -20,7 +21,7 @@ FIXTURE = Path(__file__).parents[1] / "fixtures" / "collection-0.1.tar.gz"
 
 
 def findings(run: Run, *arguments: object) -> tuple[int, dict[str, str], dict]:
-    done = run("check", *arguments, "--json")
+    done = run("doctor", *arguments, "--json")
     content = json.loads(done.stdout)
     return done.exit_code, {one["part"]: one["state"] for one in content["findings"]}, content
 
@@ -29,7 +30,7 @@ def test_a_sound_collection(run: Run, collection: Path) -> None:
     with Indexer.open(collection) as indexer:
         indexer.build()
         assert indexer.check().is_sound
-    done = run("check", collection)
+    done = run("doctor", collection)
     assert done.exit_code == 0
     assert "Everything is sound." in done.stderr
     code, states, content = findings(run, collection)
@@ -71,7 +72,7 @@ def test_documents_are_added_meanwhile(run: Run, demo: str) -> None:
 
 
 def test_no_collection(run: Run, tmp_path: Path) -> None:
-    done = run("check", tmp_path / "nothing")
+    done = run("doctor", tmp_path / "nothing")
     assert done.exit_code == 1
     assert done.stderr.startswith("error: ")
     assert "labelkin init" in done.stderr
@@ -96,7 +97,7 @@ def test_a_collection_of_an_earlier_version(run: Run, tmp_path: Path) -> None:
 
 def test_a_lost_manifest(run: Run, collection: Path) -> None:
     (collection / "manifest.json").unlink()
-    assert "check" in run("info", collection).stderr
+    assert "doctor" in run("info", collection).stderr
     code, states, content = findings(run, collection)
     assert code == 1
     assert states == {"manifest.json": "damaged", "labelkin.toml": "sound"}
@@ -137,7 +138,7 @@ def test_no_database(run: Run, collection: Path, content: bytes) -> None:
     for suffix in ("-wal", "-shm"):
         (collection / f"documents.sqlite{suffix}").unlink(missing_ok=True)
     (collection / "documents.sqlite").write_bytes(content)
-    for verb in ("check", "info"):
+    for verb in ("doctor", "info"):
         done = run(verb, collection)
         assert done.exit_code == 1
         assert "backup" in done.stdout + done.stderr
@@ -303,3 +304,125 @@ def test_an_index_that_another_process_has_open_is_not_deleted(run: Run, collect
         assert "another process has it open" in str(report)
     assert path.exists()
     assert findings(run, collection, "--repair")[0] == 0
+
+
+def test_check_is_another_name(run: Run, collection: Path) -> None:
+    for arguments in ((), ("--repair",), ("--json",)):
+        named = [run(verb, collection, *arguments) for verb in ("doctor", "check")]
+        assert named[0].output == named[1].output
+        assert named[0].exit_code == named[1].exit_code == 0
+
+
+def row_removed(folder: Path) -> None:
+    """Take a document out of tantivy's index without a word to anybody."""
+    import tantivy
+
+    index = tantivy.Index.open(str(folder))
+    writer = index.writer(num_threads=1, heap_size=15_000_000)
+    writer.delete_documents_by_term("key", "1")
+    writer.commit()
+    writer.wait_merging_threads()
+    record = json.loads((folder / "labelkin.json").read_text())
+    del record["checksum"], record["meta"]
+    (folder / "labelkin.json").write_text(json.dumps(record))
+
+
+def test_an_index_that_lacks_a_document(run: Run, collection: Path) -> None:
+    with Indexer.open(collection) as indexer:
+        indexer.build()
+    (folder,) = collection.glob("indexes/terms-*")
+    part = f"indexes/{folder.name}"
+    assert f"{part}  sound: 2 documents" in run("doctor", collection).stdout
+    row_removed(folder)
+    code, states, content = findings(run, collection)
+    assert (code, states[part]) == (1, "damaged")
+    assert "1 are missing, 0 too many" in str(content)
+    assert findings(run, collection, "--repair")[1][part] == "repaired"
+    with Indexer.open(collection) as indexer:
+        indexer.build()
+    assert findings(run, collection)[0] == 0
+
+
+def test_a_store_that_is_behind_is_sound(run: Run, collection: Path) -> None:
+    with Indexer.open(collection) as indexer:
+        indexer.build()
+        (document,) = [one for one in indexer.documents() if one.id == "2"]
+        indexer.add([replace(document, id="4")])
+        indexer.remove(["1"])
+    done = run("doctor", collection)
+    assert done.exit_code == 0
+    assert "1 document and 1 removed, 1 row behind the database" in done.stdout
+
+
+def test_cached_terms_of_other_texts(run: Run, collection: Path) -> None:
+    with Indexer.open(collection) as indexer:
+        indexer.build()
+    with closing(sqlite3.connect(collection / "cache" / "terms.sqlite")) as connection:
+        connection.execute("UPDATE terms SET terms = (SELECT max(terms) FROM terms)")
+        connection.commit()
+    code, states, content = findings(run, collection)
+    assert (code, states["cache/terms.sqlite"]) == (1, "damaged")
+    assert "are not those of its text" in str(content)
+    assert findings(run, collection, "--repair")[0] == 0
+
+
+def test_leftovers(run: Run, reranked: str) -> None:
+    folder = Path(reranked)
+    long_ago = 1_700_000_000
+    nobody = 1 << 22
+    left = [
+        f"labels/.manifest.json.{nobody}-0123abcd.part",
+        "labels/000000000007-000000000009.starts.npy",
+        "indexes/terms-0123abcd/0123456789abcdef0123456789abcdef.idx",
+        "indexes/.terms-0123abcd.compact/meta.json",
+        "models/rerank/statistics-0123456789abcdef0123456789abcdef.safetensors",
+    ]
+    for name in left:
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_bytes(b"something")
+        os.utime(folder / name, (long_ago, long_ago))
+    # What runs at this moment, and what can be resumed.
+    running = folder / f".labelkin.toml.{os.getpid()}-0123abcd.part"
+    running.touch()
+    checkpoint = folder / "models" / "label-ae" / "checkpoint" / "checkpoint.json"
+    checkpoint.parent.mkdir(parents=True)
+    checkpoint.touch()
+    code, states, content = findings(run, folder)
+    assert code == 0
+    found = {part for part, state in states.items() if state == "leftover"}
+    assert found == {left[0], left[1], left[4], *(str(Path(one).parent) for one in left[2:4])}
+    assert states["models/label-ae/checkpoint"] == "sound"
+    assert "train demo --resume" in str(content)
+    shown = run("doctor", folder)
+    assert "LEFTOVER: unfinished files of a compaction; --repair removes it" in shown.stdout
+    assert "5 leftovers of killed processes" in shown.stderr
+    code, states, _ = findings(run, folder, "--repair")
+    assert code == 0
+    assert {states[part] for part in found} == {"repaired"}
+    assert not any((folder / name).exists() for name in left)
+    assert running.exists()
+    assert checkpoint.exists()
+    assert "leftover" not in findings(run, folder)[1].values()
+
+
+def test_compact_and_backup(run: Run, demo: str) -> None:
+    run("build", demo)
+    ids = [json.loads(line)["id"] for line in Path("all.jsonl").read_text().splitlines()]
+    assert run("remove", demo, *ids[:50]).exit_code == 0
+    assert run("build", demo).exit_code == 0
+    done = run("compact", demo)
+    assert done.exit_code == 0
+    assert "50 removed documents dropped" in done.stdout
+    assert "Freed " in done.stderr
+    again = json.loads(run("compact", demo, "--json").stdout)
+    # The last pages are given back when nobody reads them any more.
+    assert {one["part"] for one in again["parts"]} <= {"documents.sqlite"}
+    assert "Nothing to do" in run("compact", demo).stderr
+    done = run("backup", demo, "copy")
+    assert done.exit_code == 0
+    assert "Copied 250 documents to copy" in done.stderr
+    assert run("backup", demo, "copy").stderr == (
+        "error: copy: already exists; choose another name or remove it\n"
+    )
+    assert json.loads(run("backup", demo, "c.tar", "--json").stdout)["documents"] == 250
+    assert findings(run, "copy")[0] == 0
