@@ -163,7 +163,7 @@ def test_damage_is_never_silent(
         assert outcome in ("error", "either"), message
         assert "\n" not in message
         assert paths[0].name in message
-        assert any(word in message for word in ("again", "labelkin check")), message
+        assert any(word in message for word in ("again", "labelkin doctor")), message
         return
     assert outcome in ("same", "either")
     assert results == {method: expected[method] for method in methods}

@@ -21,15 +21,18 @@ import numpy as np
 from labelkin.checksums import read_sealed
 from labelkin.exceptions import LabelkinError
 from labelkin.neighbours.engine import ENGINES
+from labelkin.neighbours.sample_search import SAMPLE_PREFIX
 from labelkin.neighbours.term_index import stored_index
 from labelkin.neighbours.vector_file import VectorFile
 from labelkin.store.collection import Collection
 from labelkin.store.locks import FileLock, beside
-from labelkin.store.models import DESCRIPTION
+from labelkin.store.models import DESCRIPTION, TRAINING_LOCK
 
 # Held by the one process that compacts a collection.
 COMPACTING = ".compact.lock"
 CHECKPOINT = "checkpoint"
+# The one model whose training has an index of a sample.
+_RERANKER = "rerank"
 
 _UNFINISHED = re.compile(r"\..+\.(\d+)-[0-9a-f]{8}\.part")
 _OF_MODEL = re.compile(r"(?:.+-)?([0-9a-f]{16,})\.\w+")
@@ -88,8 +91,13 @@ def _found(collection: Collection, *, is_compacting: bool) -> Iterator[Leftover]
                     yield Leftover.at(folder, _COMPACTION)
     for file in collection.segments.leftovers():
         yield Leftover.at(file, "a label segment that is not listed")
+    with _locked(path / "models" / _RERANKER / TRAINING_LOCK) as is_free:
+        if is_free:
+            samples = sorted((path / "indexes").glob(f"{SAMPLE_PREFIX}*"))
+            yield from (Leftover.at(folder, _TRAINING) for folder in samples)
     for folder in sorted((path / "indexes").glob("[!.]*")):
-        yield from _of_index(folder)
+        if not folder.name.startswith(SAMPLE_PREFIX):
+            yield from _of_index(folder)
     for folder in sorted((path / "cache").glob("vectors-*")):
         with _locked(beside(folder, "write")) as is_free:
             if is_free:
@@ -147,7 +155,7 @@ def _of_engine(folder: Path) -> list[Path]:
 
 def _of_model(folder: Path) -> Iterator[Leftover]:
     """Files that the description of a model does not name. A checkpoint can be resumed."""
-    with _locked(folder / ".training.lock") as is_free:
+    with _locked(folder / TRAINING_LOCK) as is_free:
         if not is_free:
             return
         description = ""

@@ -375,6 +375,7 @@ def test_leftovers(run: Run, reranked: str) -> None:
         "labels/000000000007-000000000009.starts.npy",
         "indexes/terms-0123abcd/0123456789abcdef0123456789abcdef.idx",
         "indexes/.terms-0123abcd.compact/meta.json",
+        "indexes/sample-0123abcd/labelkin.json",
         "models/rerank/statistics-0123456789abcdef0123456789abcdef.safetensors",
     ]
     for name in left:
@@ -395,7 +396,7 @@ def test_leftovers(run: Run, reranked: str) -> None:
     assert "train demo --resume" in str(content)
     shown = run("doctor", folder)
     assert "LEFTOVER: unfinished files of a compaction; --repair removes it" in shown.stdout
-    assert "5 leftovers of killed processes" in shown.stderr
+    assert "6 leftovers of killed processes" in shown.stderr
     code, states, _ = findings(run, folder, "--repair")
     assert code == 0
     assert {states[part] for part in found} == {"repaired"}

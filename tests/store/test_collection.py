@@ -487,7 +487,7 @@ def test_a_lost_manifest_says_how_to_recover(
         with pytest.raises(CollectionDamagedError) as caught:
             start(tmp_path / "c")
         message = str(caught.value)
-        assert f"labelkin check {tmp_path / 'c'} --repair" in message
+        assert f"labelkin doctor {tmp_path / 'c'} --repair" in message
         assert "init" not in message
         assert "\n" not in message
 

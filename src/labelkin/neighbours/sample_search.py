@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 # A larger share of the documents is searched among all of them: enough are in the sample.
 _LARGEST_SHARE = 0.5
 _BATCH = 1000
-_PREFIX = "sample-"
+SAMPLE_PREFIX = "sample-"
 _WITHOUT_NUMBA = "tantivy"
 
 Integers = npt.NDArray[np.int64]
@@ -95,9 +95,9 @@ class SampleSearch(TermSearch, Closing):
         # Beside the other indexes: the system's folder may be in memory, and small.
         home = self.snapshot.path / "indexes"
         # What a training left that was killed; no other one runs, the reranker has a lock.
-        for left in home.glob(f"{_PREFIX}*"):
+        for left in home.glob(f"{SAMPLE_PREFIX}*"):
             rmtree(left, ignore_errors=True)
-        self._folder = TemporaryDirectory(dir=home, prefix=_PREFIX, ignore_cleanup_errors=True)
+        self._folder = TemporaryDirectory(dir=home, prefix=SAMPLE_PREFIX, ignore_cleanup_errors=True)
         is_fast = self._settings.bulk and can_load()
         has_headings = self._settings.heading_weight > 0
         self._engine = ENGINES[ENGINE_NAME if is_fast else _WITHOUT_NUMBA](

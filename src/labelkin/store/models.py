@@ -23,6 +23,7 @@ from labelkin.store.folder import file_signature
 from labelkin.store.locks import FileLock
 
 DESCRIPTION = "model.json"
+TRAINING_LOCK = ".training.lock"
 
 
 class Model(Protocol):
@@ -139,7 +140,7 @@ class Models(Closing):
 def training_lock(folder: Path) -> Iterator[None]:
     """Keep other processes from training the model in `folder`, which is created."""
     folder.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder / ".training.lock") as lock:
+    with FileLock(folder / TRAINING_LOCK) as lock:
         if not lock.take():
             raise CollectionBusyError(f"{folder}: another process is training")
         yield
