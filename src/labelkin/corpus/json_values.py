@@ -104,7 +104,7 @@ def stream_values(source: Source, prefix: str = "", what: str = "record") -> Ite
             for value in ijson.items(source.stream, prefix, multiple_values=not prefix):
                 number += 1
                 yield _with_floats(value)
-    except ijson.JSONError as error:
+    except (ijson.JSONError, UnicodeDecodeError) as error:
         reason = " ".join(str(error).split())
         raise DamagedFileError(f"broken JSON after {what} {number}: {reason}") from error
 

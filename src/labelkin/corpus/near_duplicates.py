@@ -82,8 +82,8 @@ class Banding:
 class NearDuplicates(Closing):
     """Finds groups among texts that are added one by one, each under the next row.
 
-    Shingles and bands are in temporary files, about four bytes for each word
-    and 300 for each text; about 60 bytes for each text are in memory. The groups
+    Shingles and bands are in temporary files, about eight bytes for each word
+    and 200 for each text; 200 bytes for each text are in memory. The groups
     depend on the set of texts, the threshold and the seed, not on the order.
     """
 

@@ -14,12 +14,10 @@ from __future__ import annotations
 
 import logging
 import re
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
@@ -34,6 +32,7 @@ from labelkin.evaluate.json_labels import json_label_file
 from labelkin.evaluate.label_file import LabelFile, number_of, place, with_point
 from labelkin.exceptions import DamagedFileError, FormatError, InputError
 from labelkin.outputs import is_guarded, unguarded
+from labelkin.tensors import npz_arrays
 from labelkin.wording import counted, shortened
 
 logger = logging.getLogger(__name__)
@@ -260,13 +259,15 @@ def _from_npz(path: Path) -> LabelFile:
     from scipy.sparse import csr_matrix, load_npz
 
     try:
-        with path.open("rb") as stream:
-            matrix = csr_matrix(load_npz(stream))
-            stream.seek(0)
-            arrays = np.load(stream)
-            # Ids that `annotate` stores beside scipy's own arrays.
-            documents, labels = (_texts(arrays, key) for key in ("documents", "labels"))
-    except (ValueError, KeyError, TypeError, OSError, EOFError, BadZipFile, zlib.error) as error:
+        arrays = npz_arrays(path)
+        matrix = csr_matrix(load_npz(path))
+        matrix.check_format(full_check=True)
+        # Ids that `annotate` stores beside scipy's own arrays.
+        documents, labels = (_texts(arrays, key) for key in ("documents", "labels"))
+    except (
+        *(AttributeError, IndexError, KeyError, MemoryError, NotImplementedError, OSError),
+        *(OverflowError, TypeError, ValueError),
+    ) as error:
         raise DamagedFileError(f"{printable(path)}: not a sparse matrix ({error})") from error
     if not np.isfinite(matrix.data).all():
         raise DamagedFileError(f"{printable(path)}: a score is not a finite number")
