@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import resource
+import shutil
 import tarfile
 from collections import Counter
 from pathlib import Path
@@ -11,10 +12,13 @@ from pathlib import Path
 import pytest
 
 from .mutations import mutated
+from .seeds import BODIES, CORPORA
 from .targets import Target, checked, models, readers
 
 INPUTS = 60
 MODEL_INPUTS = 15
+REQUESTS = 250
+VERBS = ("suggest", "compare", "explain", "neighbours", "evaluate")
 MOST_MEGABYTES = 600
 READERS = readers()
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "collection-0.1.tar.gz"
@@ -44,6 +48,38 @@ def fuzz(target: Target, folder: Path, inputs: int) -> Counter[str]:
 def test_readers(name: str, tmp_path: Path) -> None:
     outcomes = fuzz(READERS[name], tmp_path, INPUTS)
     assert outcomes["read"], outcomes
+
+
+def test_bodies_of_requests(small: Path, tmp_path: Path) -> None:
+    """Every body is answered: never a status of 500, never more than one line of detail."""
+    pytest.importorskip("fastapi", reason="needs the extra `serve`")
+    from ..served import running
+
+    shutil.copytree(small, tmp_path / "demo")
+    chance = random.Random(0)
+    base = "/api/v1/collections/demo"
+    uploads = [data for files in CORPORA.values() for data in files]
+    routes = [
+        *((f"{base}/{verb}", "application/json", BODIES) for verb in VERBS),
+        (f"{base}/documents", "application/json", BODIES),
+        (f"{base}/documents", "application/x-ndjson", CORPORA["jsonl"]),
+        (f"{base}/annotate", "application/x-ndjson", CORPORA["jsonl"]),
+        (f"{base}/worklists?name=records.jsonl", "application/octet-stream", uploads),
+        (f"{base}/read?name=../../x.xml", "application/octet-stream", uploads),
+        ("/v1/projects/demo/suggest-batch", "application/json", BODIES),
+    ]
+    statuses: Counter[int] = Counter()
+    with running({"demo": tmp_path / "demo"}) as service:
+        for _ in range(REQUESTS):
+            path, kind, seeds = chance.choice(routes)
+            body = mutated(seeds, chance)
+            answer = service.http.post(path, content=body, headers={"Content-Type": kind})
+            statuses[answer.status_code] += 1
+            assert answer.status_code not in (404, 405, 500), (path, body[:300], answer.text)
+            if answer.headers["content-type"].startswith("application/problem+json"):
+                assert len(answer.json()["detail"].splitlines()) == 1, (path, body[:300])
+    assert statuses[200] and statuses[422], statuses
+    assert {one.name for one in tmp_path.iterdir()} == {"demo"}
 
 
 @pytest.fixture(scope="module")

@@ -249,6 +249,8 @@ class RerankModel:
         if _TREES in self._files:
             trees = from_arrays(Trees, self._files[_TREES].arrays(self.folder))
         names = saved_names(self.folder / self._files["ranker"].name)
+        if trees is not None and (trees.features >= len(names)).any():
+            raise ValueError("trees with a feature that has no name")
         return Ranker(lambda: text.tobytes().decode("utf-8"), trees, names)
 
     def _read_knowledge(self) -> Knowledge:
