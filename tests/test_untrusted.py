@@ -20,9 +20,17 @@ import pytest
 from labelkin import Document, Indexer
 from labelkin.autoencoder.model import LabelModel
 from labelkin.checksums import listed_name, read_sealed, sealed
-from labelkin.corpus import read_corpus, source
+from labelkin.corpus import FORMATS, ReadReport, read_corpus, source
+from labelkin.corpus.intake import Intake
+from labelkin.corpus.source import Source
 from labelkin.evaluate.files import read_label_file
-from labelkin.exceptions import DamagedFileError, InputError, LabelkinError, ModelDamagedError
+from labelkin.exceptions import (
+    DamagedFileError,
+    FormatError,
+    InputError,
+    LabelkinError,
+    ModelDamagedError,
+)
 from labelkin.neighbours.neighbours import Neighbours
 from labelkin.represent.term_columns import TermColumns
 from labelkin.rerank.model import RerankModel
@@ -304,3 +312,12 @@ def test_trees_lead_to_leaves(left: list[int], right: list[int]) -> None:
 def test_as_many_terms_as_weights() -> None:
     with pytest.raises(ValueError, match="3 terms with 2 weights"):
         TermColumns(b"a\nb\nc", np.zeros(2, dtype=np.float32))
+
+
+def test_the_header_of_a_table_is_shown_on_one_line(write: Write) -> None:
+    with (
+        Source(write("c.csv", '1,"x\ny",z\n1,2,3\n')) as opened,
+        pytest.raises(FormatError, match="no column with text") as refused,
+    ):
+        list(FORMATS["csv"].read(opened, Intake("c.csv", ReadReport())))
+    assert len(str(refused.value).splitlines()) == 1

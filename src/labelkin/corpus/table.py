@@ -199,10 +199,13 @@ def _read_rows(source: Source, intake: Intake, rows: Iterator[Row]) -> Iterator[
     _, first = next(rows, (0, []))
     header = [column_name(cell) for cell in first]
     if (twice := repeated_column(header)) is not None:
-        raise FormatError(f"{source.name}: a column name occurs twice in the header: {twice}")
+        raise FormatError(
+            f"{source.name}: a column name occurs twice in the header: {shortened(twice)}"
+        )
     if not {*TITLE_KEYS, *BODY_KEYS} & {*header}:
         raise FormatError(
-            f"{source.name}: no column with text; the header names {', '.join(header)[:100]}, "
+            f"{source.name}: no column with text; the header names "
+            f"{shortened(', '.join(header), 100)}, "
             "but one of title, abstract or text is needed"
         )
     has_id = any(key in header for key in ID_KEYS)
