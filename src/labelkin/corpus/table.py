@@ -26,7 +26,7 @@ from labelkin.corpus.record import (
 from labelkin.corpus.source import Source
 from labelkin.exceptions import FormatError
 from labelkin.outputs import is_guarded, unguarded
-from labelkin.wording import counted
+from labelkin.wording import counted, shortened
 
 # A quoted cell with more lines counts as one whose quote is never closed.
 MAX_CELL_LINES = 10_000
