@@ -321,3 +321,10 @@ def test_the_header_of_a_table_is_shown_on_one_line(write: Write) -> None:
     ):
         list(FORMATS["csv"].read(opened, Intake("c.csv", ReadReport())))
     assert len(str(refused.value).splitlines()) == 1
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("end", [" 2 3", "", " "])
+def test_a_line_of_commas_takes_no_time(end: str, write: Write) -> None:
+    with pytest.raises(InputError):
+        read_label_file(write("gold.txt", "," * 60_000 + "4" + end + "\n2 \n"))

@@ -70,7 +70,7 @@ def read_label_file(path: Path) -> LabelFile:
                 return _from_lines(source)
             # Annif's corpora have two columns.
             is_table = lines[0].count("\t") > 1 and not re.search("<|://", lines[0])
-            is_table |= format_name is None and re.fullmatch(r"\S+([,;]\S+)+", lines[0]) is not None
+            is_table |= format_name is None and _is_one_word_of_cells(lines[0])
             if format_name in ("csv", "tsv") or is_table:
                 _check_columns(source.name, lines[0])
             if format_name is None:
@@ -253,6 +253,11 @@ def _order(cells: dict[str, str], key: str | None, line: int) -> float:
     except ValueError:
         raise ValueError(f"the {key} {shortened(cells.get(key, ''))!r} is not a number") from None
     return value if key == "score" else -value
+
+
+def _is_one_word_of_cells(line: str) -> bool:
+    """Whether a line has commas or semicolons between its cells, and no spaces."""
+    return len(line.split()) == 1 and {",", ";"} & {*line.strip()[1:-1]} != set()
 
 
 def _from_npz(path: Path) -> LabelFile:
