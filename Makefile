@@ -4,10 +4,11 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+SECONDS ?= 3600
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format peers load bench bench-peers experiment soak clean
+.PHONY: help demo test check format peers load bench bench-peers experiment fuzz soak clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -34,6 +35,10 @@ $(VENV)/.test: $(VENV)/.train tests/requirements-model.txt
 
 $(VENV)/.bench: $(VENV)/.test
 	$(PIP) install --quiet --constraint constraints.txt --editable '.[test,train,rerank,bulk,bench]'
+	touch $@
+
+$(VENV)/.fuzz: $(VENV)/.test
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[test,train,rerank,bulk,fuzz]'
 	touch $@
 
 demo: $(VENV)/.train  ## Make a generated collection in demo/, train on it and compare all methods
@@ -80,6 +85,9 @@ experiment: $(VENV)/.test  ## The paper's tables from a small part of ../shared/
 
 load: $(VENV)/.test  ## A minute of mixed load on the service
 	LABELKIN_LOAD_SECONDS=60 $(BIN)/pytest -m 'not soak' tests/serve/test_load.py
+
+fuzz: $(VENV)/.fuzz  ## An hour of fuzzing all readers; SECONDS=600 for less
+	$(BIN)/python -m tests.fuzz.run_atheris --seconds $(SECONDS)
 
 soak: $(VENV)/.test  ## Hundreds of kills, ten minutes of threads and other long tests
 	$(BIN)/pytest -m soak

@@ -36,6 +36,7 @@ from kin import METHODS as KIN
 from labelkin import Document, Indexer, read_corpus, read_vocabulary
 from labelkin.autoencoder.ballots import NEIGHBOURS
 from labelkin.autoencoder.training_settings import TrainingSettings, paper_settings
+from labelkin.corpus.text import document_key
 from labelkin.evaluate import Evaluation, evaluate_bands, paired_test, parse_measure
 from labelkin.evaluate.gold import gold_matrix
 from labelkin.label_ae_training import TrainingSources, _training_data
@@ -43,7 +44,6 @@ from labelkin.rerank.settings import RerankTrainingSettings
 from labelkin.scoring.cut import cut
 from labelkin.scoring.ranking import Ranking
 from labelkin.scoring.settings import Settings
-from labelkin.store.held_out import document_key
 from rerank import DATA, SPLITS, Stages, corpus, make_collection, say
 
 ROOT = Path(__file__).parents[1]

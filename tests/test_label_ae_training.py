@@ -17,11 +17,11 @@ from labelkin.autoencoder.model import LabelModel, save_model
 from labelkin.autoencoder.origin import Origin
 from labelkin.autoencoder.training_data import TrainingData
 from labelkin.autoencoder.training_settings import FITTED, TrainingSettings, paper_settings
+from labelkin.corpus.text import document_key
 from labelkin.demo import demo_concepts, demo_documents
 from labelkin.exceptions import CollectionBusyError, ConfigError, TrainingError
 from labelkin.label_ae_training import TrainingSources, _training_data, fold_autoencoders
 from labelkin.rerank.settings import RerankTrainingSettings
-from labelkin.store.held_out import document_key
 from labelkin.training_plan import TrainingObserver
 
 pytest.importorskip("torch", reason="needs the extra `train`")

@@ -9,6 +9,7 @@ verified only where it is read, and one that grows is not read again.
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -55,13 +56,21 @@ def read_sealed(path: Path) -> dict[str, Any]:
     try:
         content: dict[str, Any] = json.loads(text)
         recorded = content.pop(_KEY, None)
-    except (ValueError, AttributeError, TypeError) as error:
+    except (ValueError, AttributeError, TypeError, RecursionError) as error:
         raise ValueError(f"{path.name} is not a JSON object ({error})") from error
     if recorded is not None:
         original = text.replace(str(recorded).encode(), _NONE.encode(), 1)
         if checksum(original) != recorded:
             raise ChecksumError(path)
     return content
+
+
+def listed_name(value: object) -> str:
+    """The name of a file that a description lists beside itself; ValueError for any other path."""
+    name = str(value)
+    if not re.fullmatch(r"\w[\w.-]{0,200}", name, re.ASCII):
+        raise ValueError(f"{name[:80]!r} is not the name of a file in this folder")
+    return name
 
 
 def is_sealed(path: Path) -> bool:

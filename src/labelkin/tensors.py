@@ -7,6 +7,8 @@ map it, and given back by the system when memory is short.
 from __future__ import annotations
 
 import json
+import math
+import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -34,6 +36,9 @@ _KINDS = {
     "F64": np.float64,
 }
 _ABOUT = "__metadata__"
+# An .npz file may unpack to this many bytes, or to so many times its size.
+_SMALL = 1 << 28
+_MOST_UNPACKED = 100
 
 
 def tensor_bytes(arrays: Mapping[str, Array], owner: str = "") -> bytes:
@@ -57,8 +62,8 @@ def tensor_bytes(arrays: Mapping[str, Array], owner: str = "") -> bytes:
 class TensorFile(Mapping[str, Array]):
     """The arrays of a file by name, mapped and not verified; threads may share it.
 
-    Raises ValueError, or OSError, for a file that is not one of safetensors or has another
-    size than its checksums say.
+    Raises ValueError, or OSError, for a file that is not one of safetensors, whose header
+    does not fit its content, or that has another size than its checksums say.
     """
 
     def __init__(self, path: Path, checksums: BlockChecksums | None) -> None:
@@ -71,8 +76,13 @@ class TensorFile(Mapping[str, Array]):
         if self._start > size:
             raise ChecksumError(path)
         self.mapped.verify(0, self._start)
-        header = json.loads(self.mapped.bytes[8 : self._start].tobytes())
-        header.pop(_ABOUT, None)
+        try:
+            header = json.loads(self.mapped.bytes[8 : self._start].tobytes())
+            header.pop(_ABOUT, None)
+            for about in header.values():
+                _check_entry(about, size - self._start)
+        except (AttributeError, KeyError, TypeError, RecursionError) as error:
+            raise ValueError(f"{path.name}: not the header of arrays ({error})") from error
         self._header: dict[str, Any] = header
 
     def __getitem__(self, name: str) -> Array:
@@ -97,3 +107,34 @@ class TensorFile(Mapping[str, Array]):
         """An array all of whose bytes have been verified; ChecksumError if they are damaged."""
         self.mapped.verify(*self.span(name))
         return self[name]
+
+
+def _check_entry(about: Any, size: int) -> None:
+    """Raise ValueError, KeyError or TypeError unless an array lies within the content."""
+    start, end = about["data_offsets"]
+    shape = about["shape"]
+    numbers = [start, end, *shape]
+    if not all(type(number) is int and number >= 0 for number in numbers):
+        raise ValueError(f"sizes that are no numbers: {numbers}"[:200])
+    length = math.prod(shape) * np.dtype(_KINDS[about["dtype"]]).itemsize
+    if end > size or end - start != length:
+        raise ValueError(f"an array of {length} bytes at {start} to {end} of {size}"[:200])
+
+
+def npz_arrays(path: Path) -> dict[str, Array]:
+    """The arrays of an .npz file by name.
+
+    Raises ValueError, or OSError, for a file that is damaged, or that unpacks to far more
+    than its size.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            unpacked = sum(member.file_size for member in archive.infolist())
+        if unpacked > max(_SMALL, _MOST_UNPACKED * path.stat().st_size):
+            raise ValueError(f"{path.name}: would unpack to {unpacked:,} bytes")
+        with np.load(path, allow_pickle=False) as arrays:
+            return {name: np.asarray(arrays[name]) for name in arrays.files}
+    except FileNotFoundError:
+        raise
+    except Exception as error:  # NumPy and zipfile raise a dozen kinds, TokenError among them
+        raise ValueError(f"{path.name}: not a file of arrays ({error})") from error

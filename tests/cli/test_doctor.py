@@ -391,7 +391,7 @@ def test_leftovers(run: Run, reranked: str) -> None:
     code, states, content = findings(run, folder)
     assert code == 0
     found = {part for part, state in states.items() if state == "leftover"}
-    assert found == {left[0], left[1], left[4], *(str(Path(one).parent) for one in left[2:4])}
+    assert found == {left[0], left[1], left[5], *(str(Path(one).parent) for one in left[2:5])}
     assert states["models/label-ae/checkpoint"] == "sound"
     assert "train demo --resume" in str(content)
     shown = run("doctor", folder)

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from labelkin import Document, Indexer
+from labelkin.corpus.text import document_key
 from labelkin.exceptions import TrainingError
-from labelkin.store.held_out import HeldOut, HeldOutRule, choose_held_out, document_key
+from labelkin.store.held_out import HeldOut, HeldOutRule, choose_held_out
 from labelkin.vocab import Concept, Vocabulary
 
 

@@ -31,6 +31,7 @@ from labelkin.checksums import (
     BlockChecksums,
     ChecksumError,
     ChecksumWriter,
+    listed_name,
     read_sealed,
     sealed,
 )
@@ -97,11 +98,11 @@ class ModelInfo:
             labels=tuple(content["labels"]),
             vocabulary=content["vocabulary"],
             seed=content["seed"],
-            settings=content["settings"],
-            data=content["data"],
-            training=content["training"],
-            versions=content["versions"],
-            origin=content.get("origin", {}),
+            settings=dict(content["settings"]),
+            data=dict(content["data"]),
+            training=dict(content["training"]),
+            versions=dict(content["versions"]),
+            origin=dict(content.get("origin", {})),
         )
 
 
@@ -477,7 +478,7 @@ def _described(folder: Path) -> tuple[ModelInfo, str, BlockChecksums | None]:
     try:
         content = read_sealed(path)
         check_format(path, content["format_version"], FORMAT_VERSION)
-        info, weights = ModelInfo.from_json(content), str(content["weights"])
+        info, weights = ModelInfo.from_json(content), listed_name(content["weights"])
         recorded = content.get("checksums")
         checksums = None if recorded is None else BlockChecksums.from_json(recorded)
     except FileNotFoundError as error:

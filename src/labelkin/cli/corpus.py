@@ -17,6 +17,7 @@ from labelkin.cli.console import (
     print_message,
     print_table,
 )
+from labelkin.cli.corpus_sets import dedupe, split
 from labelkin.cli.exits import exit_after_reading
 from labelkin.cli.languages import opened_vocabulary
 from labelkin.cli.options import (
@@ -38,7 +39,10 @@ if TYPE_CHECKING:
     from labelkin.corpus import Corpus, Document
     from labelkin.vocab import Vocabulary
 
-app = typer.Typer(no_args_is_help=True, help="Convert corpus files and count what is in them.")
+app = typer.Typer(no_args_is_help=True, help="Convert, count, split and deduplicate corpus files.")
+
+app.command()(split)
+app.command()(dedupe)
 
 _SHOWN_LABELS = 10
 
@@ -173,12 +177,12 @@ def _readable(corpus: Corpus, output: Path) -> Iterator[Document]:
 
 
 def _write(documents: Iterator[Document], output: Path, to: str | None) -> int:
-    from labelkin.corpus.writers import WRITERS, corpus_format, write_corpus
+    from labelkin.corpus.writers import corpus_format, write_corpus, write_documents
 
     if not is_standard_output(output):
         return write_corpus(documents, output, to)
     with data_to_standard_output() as file:
-        return WRITERS[corpus_format(output, to)](documents, file)
+        return write_documents(documents, file, corpus_format(output, to))
 
 
 def _print_written(written: int, output: Path, skipped: int, json: bool) -> None:

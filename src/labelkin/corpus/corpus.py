@@ -20,7 +20,7 @@ from labelkin.corpus.formats import (
 )
 from labelkin.corpus.intake import Intake
 from labelkin.corpus.plausibility import SAMPLE, implausible
-from labelkin.corpus.report import ReadReport
+from labelkin.corpus.report import QuietReport, ReadReport
 from labelkin.corpus.source import Source, printable
 from labelkin.corpus.text import clean_text, is_valid_id
 from labelkin.exceptions import DamagedFileError, FormatError, InputError, WrongKindError
@@ -44,7 +44,8 @@ class Corpus:
     plain text is a document, with its file name as its id (its path, if several
     have the same name), or `text_id`. With `corrections`, a record without a
     text is a correction of the headings of a stored document. `report` makes the
-    report of each pass; the default one logs problems.
+    report of each pass; the default one logs problems. While documents are read,
+    `file_name` is the name of the file or folder that the last one comes from.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class Corpus:
     ) -> None:
         self._new_report = report
         self.report = report()
+        self.file_name = ""
         self._source: Source | None = None
         self._finished_bytes = 0
         self._checked = False
@@ -128,6 +130,7 @@ class Corpus:
         for one in self._inputs:
             path = one if isinstance(one, Path) else one.path
             self.report.files += 1
+            self.file_name = _name(path)
             try:
                 yield from self._counted(begun.pop(path) if path in begun else self._read(one))
             except WrongKindError as error:
@@ -188,6 +191,15 @@ class Corpus:
     def documents(self) -> Iterator[Document]:
         """The documents alone: corrections and deletions only matter to a collection."""
         return (item for item in self if isinstance(item, Document))
+
+    def documents_again(self) -> Iterator[Document]:
+        """The documents of a later pass, whose problems the first one has logged."""
+        report = self._new_report
+        self._new_report = QuietReport
+        try:
+            yield from self.documents()
+        finally:
+            self._new_report = report
 
     @property
     def bytes_read(self) -> int:

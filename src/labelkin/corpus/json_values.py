@@ -9,10 +9,16 @@ from decimal import Decimal
 from typing import Any
 
 from labelkin.corpus.record import RecordError
-from labelkin.corpus.source import Source
+from labelkin.corpus.source import RecordStream, Source
 from labelkin.exceptions import DamagedFileError
 
 _BETWEEN_VALUES = re.compile(r"[\s,]*")
+_DEEPEST = 1000
+# A complete string, whatever is escaped in it.
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+_OPENING = ord("[")
+_AS_BRACKETS = bytes.maketrans(b"{}", b"[]")
+_NO_BRACKETS = bytes(one for one in range(256) if one not in b"[]{}")
 
 
 class RepeatedKeys(dict[str, Any]):
@@ -98,15 +104,42 @@ def stream_values(source: Source, prefix: str = "", what: str = "record") -> Ite
     import ijson
 
     number = 0
+    stream = _ShallowStream(source)
     try:
         with source.damage_reported(lambda: f"after {what} {number}"):
             # ijson's own floats would limit integers to 64 bits.
-            for value in ijson.items(source.stream, prefix, multiple_values=not prefix):
+            for value in ijson.items(stream, prefix, multiple_values=not prefix):
                 number += 1
+                stream.end_record()
                 yield _with_floats(value)
-    except ijson.JSONError as error:
+    except (ijson.JSONError, UnicodeDecodeError) as error:
         reason = " ".join(str(error).split())
         raise DamagedFileError(f"broken JSON after {what} {number}: {reason}") from error
+
+
+class _ShallowStream(RecordStream):
+    """A stream of JSON that refuses deep nesting, for which ijson needs quadratic time."""
+
+    def __init__(self, source: Source) -> None:
+        super().__init__(source)
+        self._depth = 0
+        self._open = b""
+
+    def read(self, size: int = -1) -> bytes:
+        """What a parser asks for."""
+        chunk = super().read(size)
+        outside, quote, text = _STRING.sub(b"", self._open + chunk).partition(b'"')
+        # The beginning of a string that goes on in the next chunk, as short as it can be.
+        is_escape = (len(text) - len(text.rstrip(b"\\"))) % 2 == 1
+        self._open = quote + (b"\\" if is_escape else b"")
+        brackets = outside.translate(_AS_BRACKETS, _NO_BRACKETS)
+        deepest = self._depth
+        for bracket in brackets:
+            self._depth += 1 if bracket == _OPENING else -1
+            deepest = max(deepest, self._depth)
+        if deepest > _DEEPEST:
+            raise DamagedFileError(f"values are nested more than {_DEEPEST:,} levels deep")
+        return chunk
 
 
 def _with_floats(value: Any) -> Any:

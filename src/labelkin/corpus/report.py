@@ -65,7 +65,23 @@ class ReadReport:
         logger.error("%s: %s", source, reason)
 
 
-class SilentReport(ReadReport):
+class QuietReport(ReadReport):
+    """A report that logs nothing."""
+
+    def note(self, source: str, where: str, message: str) -> None:  # noqa: ARG002
+        """Count without logging."""
+        self.problems += 1
+
+    def damage(self, source: str, reason: str) -> None:  # noqa: ARG002
+        """List the file without logging."""
+        self.files_damaged.append(source)
+
+    def refuse(self, source: str, reason: str) -> None:  # noqa: ARG002
+        """List the file without logging."""
+        self.files_refused.append(source)
+
+
+class SilentReport(QuietReport):
     """A report that logs nothing, for a look at the beginning of a file.
 
     It ends the reading of a file with too many problems: such a look must not
@@ -74,6 +90,6 @@ class SilentReport(ReadReport):
 
     def note(self, source: str, where: str, message: str) -> None:
         """Count without logging."""
-        self.problems += 1
+        super().note(source, where, message)
         if self.problems > _ENOUGH_PROBLEMS:
             raise DamagedFileError(f"{source}, {where}: {message}")

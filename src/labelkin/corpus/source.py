@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 HEAD_BYTES = 1 << 16
 MAX_LINE_BYTES = 1 << 28
+MAX_RECORD_BYTES = 1 << 26
 _UTF8_MARK = b"\xef\xbb\xbf"
 _LOST_MARK = "\ufeff"
 _WIDE_MARKS = {
@@ -201,6 +202,30 @@ class Source(Closing):
                 self.not_utf8 += not is_utf8
                 # Files with a byte order mark that were joined have marks between lines.
                 yield number, text.rstrip("\r\n").lstrip(_LOST_MARK)
+
+
+class RecordStream:
+    """The stream of a source for a parser that holds one record at a time in memory.
+
+    A small compressed file can hold a text without end: if more than 64 MiB
+    are read without a record, `read` raises DamagedFileError.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self._stream = source.stream
+        self._bytes = 0
+
+    def read(self, size: int = -1) -> bytes:
+        """What a parser asks for."""
+        chunk = self._stream.read(size)
+        self._bytes += len(chunk)
+        if self._bytes > MAX_RECORD_BYTES:
+            raise DamagedFileError(f"more than {MAX_RECORD_BYTES:,} bytes without a record")
+        return chunk
+
+    def end_record(self) -> None:
+        """Begin to count anew."""
+        self._bytes = 0
 
 
 def _standard_input() -> io.BufferedIOBase:

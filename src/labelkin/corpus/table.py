@@ -27,7 +27,7 @@ from labelkin.corpus.record import (
 from labelkin.corpus.source import Source
 from labelkin.exceptions import FormatError
 from labelkin.outputs import is_guarded, unguarded
-from labelkin.wording import counted
+from labelkin.wording import counted, shortened
 
 # A quoted cell with more lines counts as one whose quote is never closed.
 MAX_CELL_LINES = 10_000
@@ -203,7 +203,9 @@ def _read_rows(
     _, first = next(rows, (0, []))
     header = [column_name(cell) for cell in first]
     if (twice := repeated_column(header)) is not None:
-        raise FormatError(f"{source.name}: a column name occurs twice in the header: {twice}")
+        raise FormatError(
+            f"{source.name}: a column name occurs twice in the header: {shortened(twice)}"
+        )
     needed = {*TITLE_KEYS, *BODY_KEYS}
     if intake.corrections:
         needed |= {*LABEL_KEYS, _URIS, _NAMES}
@@ -213,8 +215,8 @@ def _read_rows(
             "title, abstract, text or labels" if intake.corrections else "title, abstract or text"
         )
         raise FormatError(
-            f"{source.name}: no column with {what}; the header names {', '.join(header)[:100]}, "
-            f"but one of {wanted} is needed"
+            f"{source.name}: no column with {what}; the header names "
+            f"{shortened(', '.join(header), 100)}, but one of {wanted} is needed"
         )
     has_id = any(key in header for key in ID_KEYS)
     for number, cells in rows:

@@ -50,3 +50,9 @@ def text_checksum(text: str) -> int:
     content = " ".join(unicodedata.normalize("NFC", text).split())
     checksum = hashlib.blake2b(content.encode("utf-8", "replace"), digest_size=8)
     return int.from_bytes(checksum.digest(), "little", signed=True)
+
+
+def document_key(identifier: str, seed: int) -> int:
+    """The 64-bit key of a document, by which it is chosen at random but always alike."""
+    content = f"{seed}\0{identifier}".encode("utf-8", "replace")
+    return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "big")

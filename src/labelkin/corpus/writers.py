@@ -8,11 +8,14 @@ import logging
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 from labelkin.atomic import atomic_text
+from labelkin.closing import Closing
 from labelkin.corpus.annif import TITLE_MARK
 from labelkin.corpus.document import NOT_JSON, Document
 from labelkin.corpus.record import MAJOR_KEY
@@ -56,60 +59,90 @@ def _line(document: Document) -> str:
         raise InputError(f"document {document.id!r}: {NOT_JSON} ({error})") from error
 
 
-def write_jsonl(documents: Iterable[Document], file: IO[str]) -> int:
-    """Write one complete record per line; returns the number of documents."""
-    count = 0
-    for document in documents:
-        file.write(_line(document) + "\n")
-        count += 1
-    return count
+class DocumentWriter(Closing):
+    """Writes documents to a file one by one; `finish` writes what is left after the last one."""
+
+    def __init__(self, file: IO[str]) -> None:
+        self.file = file
+        self.count = 0
+
+    def write(self, document: Document) -> None:
+        """Write a document, or keep it for `finish`."""
+        self._write(document)
+        self.count += 1
+
+    @abstractmethod
+    def _write(self, document: Document) -> None: ...
+
+    def finish(self) -> None:
+        """Write the end of the file; warn about what the format cannot hold."""
+
+    def close(self) -> None:
+        """Free what waits for `finish`; the file stays open."""
 
 
-def write_json(documents: Iterable[Document], file: IO[str]) -> int:
-    """Write one JSON list of complete records; returns the number of documents."""
-    count = 0
-    file.write("[")
-    for document in documents:
-        file.write(",\n" if count else "\n")
-        file.write(_line(document))
-        count += 1
-    file.write("\n]\n")
-    return count
+class JsonLinesWriter(DocumentWriter):
+    """One complete record per line."""
+
+    def _write(self, document: Document) -> None:
+        self.file.write(_line(document) + "\n")
 
 
-def write_csv(documents: Iterable[Document], file: IO[str]) -> int:
-    """Write a row per document that reads back as the same document; returns their number.
+class JsonWriter(DocumentWriter):
+    """One JSON list of complete records."""
+
+    def _write(self, document: Document) -> None:
+        self.file.write(",\n" if self.count else "[\n")
+        self.file.write(_line(document))
+
+    def finish(self) -> None:
+        """Close the list."""
+        self.file.write("\n]\n" if self.count else "[\n]\n")
+
+
+class CsvWriter(DocumentWriter):
+    """A row per document that reads back as the same document.
 
     Metadata that are text have a column each, further texts a column
     `field.NAME`. Whatever a cell cannot hold (numbers, lists, odd names, names
     beside labels) is a JSON object in the column `metadata`, `fields` or
     `label_names`. Line breaks are those of Unix.
     """
-    header = dict.fromkeys(CORPUS_COLUMNS)
-    flattened = 0
-    # The columns are known after the last document; until then rows wait in a file.
-    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="surrogatepass") as waiting:
-        count = 0
-        for document in documents:
-            row = _row(document, header)
-            if sum(cell.count("\n") for cell in row.values()) >= MAX_CELL_LINES:
-                row = {name: " ".join(cell.split()) for name, cell in row.items()}
-                flattened += 1
-            header.update(dict.fromkeys(row))
-            waiting.write(json.dumps(row) + "\n")
-            count += 1
-        waiting.seek(0)
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(header)
-        for line in waiting:
-            row = json.loads(line)
-            table.writerow([guarded(row.get(name, "")) for name in header])
-    if flattened:
-        logger.warning(
-            "%s more lines than a cell can have and became one line",
-            counted(flattened, "document has", "documents have"),
+
+    def __init__(self, file: IO[str]) -> None:
+        super().__init__(file)
+        self._header = dict.fromkeys(CORPUS_COLUMNS)
+        self._flattened = 0
+        # The columns are known after the last document; until then rows wait in a file.
+        self._waiting = tempfile.TemporaryFile(  # noqa: SIM115
+            "w+", encoding="utf-8", errors="surrogatepass"
         )
-    return count
+
+    def _write(self, document: Document) -> None:
+        row = _row(document, self._header)
+        if sum(cell.count("\n") for cell in row.values()) >= MAX_CELL_LINES:
+            row = {name: " ".join(cell.split()) for name, cell in row.items()}
+            self._flattened += 1
+        self._header.update(dict.fromkeys(row))
+        self._waiting.write(json.dumps(row) + "\n")
+
+    def finish(self) -> None:
+        """Write header and rows."""
+        self._waiting.seek(0)
+        table = csv.writer(self.file, lineterminator="\n")
+        table.writerow(self._header)
+        for line in self._waiting:
+            row = json.loads(line)
+            table.writerow([guarded(row.get(name, "")) for name in self._header])
+        if self._flattened:
+            logger.warning(
+                "%s more lines than a cell can have and became one line",
+                counted(self._flattened, "document has", "documents have"),
+            )
+
+    def close(self) -> None:
+        """Remove the rows that waited."""
+        self._waiting.close()
 
 
 def _row(document: Document, header: dict[str, None]) -> dict[str, str]:
@@ -174,42 +207,45 @@ def _labels_cell(labels: tuple[str, ...]) -> str:
     return cell
 
 
-def write_annif_tsv(documents: Iterable[Document], file: IO[str]) -> int:
-    """Write lines of `title ¤ text<TAB><uri> <uri>`; returns the number of documents.
+class AnnifTsvWriter(DocumentWriter):
+    """Lines of `title ¤ text<TAB><uri> <uri>`.
 
     The format has no place for ids, metadata, label names or major topics, and
     separates subjects by spaces: labels with spaces are skipped. Skipped labels
     and lost marks of major topics are counted in a warning.
     """
-    count = skipped = major = 0
-    for document in documents:
+
+    def __init__(self, file: IO[str]) -> None:
+        super().__init__(file)
+        self._skipped = self._major = 0
+
+    def _write(self, document: Document) -> None:
         text = "\n".join(part for part in (document.body, *document.fields.values()) if part)
         parts = [" ".join(part.split()) for part in (document.title, text)]
         uris = [f"<{label}>" for label in document.labels if len(label.split()) == 1]
-        skipped += len(document.labels) - len(uris)
-        major += len(document.major_labels)
-        file.write(f"{TITLE_MARK.join(filter(None, parts))}\t{' '.join(uris)}\n")
-        count += 1
-    if major:
-        lost = counted(major, "mark of a major topic is", "marks of major topics are")
-        logger.warning("%s not written: Annif's TSV cannot hold them", lost)
-    if skipped:
-        logger.warning(
-            "%s with spaces, which Annif's TSV cannot hold, and %s skipped; "
-            "pass a vocabulary to write their ids",
-            counted(skipped, "label is a name", "labels are names"),
-            "was" if skipped == 1 else "were",
-        )
-    return count
+        self._skipped += len(document.labels) - len(uris)
+        self._major += len(document.major_labels)
+        self.file.write(f"{TITLE_MARK.join(filter(None, parts))}\t{' '.join(uris)}\n")
+
+    def finish(self) -> None:
+        """Warn about what is lost."""
+        if self._major:
+            lost = counted(self._major, "mark of a major topic is", "marks of major topics are")
+            logger.warning("%s not written: Annif's TSV cannot hold them", lost)
+        if self._skipped:
+            logger.warning(
+                "%s with spaces, which Annif's TSV cannot hold, and %s skipped; "
+                "pass a vocabulary to write their ids",
+                counted(self._skipped, "label is a name", "labels are names"),
+                "was" if self._skipped == 1 else "were",
+            )
 
 
-Writer = Callable[[Iterable[Document], IO[str]], int]
-
-WRITERS: dict[str, Writer] = {
-    "jsonl": write_jsonl,
-    "json": write_json,
-    "csv": write_csv,
-    "annif-tsv": write_annif_tsv,
+WRITERS: dict[str, type[DocumentWriter]] = {
+    "jsonl": JsonLinesWriter,
+    "json": JsonWriter,
+    "csv": CsvWriter,
+    "annif-tsv": AnnifTsvWriter,
 }
 _BY_EXTENSION = {".jsonl": "jsonl", ".json": "json", ".csv": "csv", ".tsv": "annif-tsv"}
 
@@ -219,6 +255,35 @@ def corpus_format(path: Path, asked: str | None = None) -> str:
     return output_format(path, asked, _BY_EXTENSION, WRITERS)
 
 
+def extension_for(format: str) -> str:
+    """The extension of files in a format that `WRITERS` has."""
+    return next(extension for extension, name in _BY_EXTENSION.items() if name == format)
+
+
+def write_documents(documents: Iterable[Document], file: IO[str], format: str) -> int:
+    """Write `documents` to an open file; returns their number."""
+    with WRITERS[format](file) as writer:
+        for document in documents:
+            writer.write(document)
+        writer.finish()
+    return writer.count
+
+
+@contextmanager
+def open_writer(path: Path, format: str) -> Iterator[DocumentWriter]:
+    """A writer whose file appears when the block ends, gzipped if its name ends in .gz."""
+    try:
+        with atomic_text(path) as file, WRITERS[format](file) as writer:
+            yield writer
+            writer.finish()
+    except UnicodeEncodeError as error:
+        around = error.object[max(error.start - 40, 0) : error.end]
+        raise InputError(
+            f"{path}: not written: half a character (a lone surrogate) cannot be written: "
+            f"{around!r}"
+        ) from error
+
+
 def write_corpus(documents: Iterable[Document], path: str | Path, format: str | None = None) -> int:
     """Write `documents` to `path` atomically, gzipped if it ends in .gz; returns their number.
 
@@ -226,15 +291,10 @@ def write_corpus(documents: Iterable[Document], path: str | Path, format: str | 
     standard output, JSON Lines unless `format` says otherwise.
     """
     path = Path(path)
-    writer = WRITERS[corpus_format(path, format)]
+    known = corpus_format(path, format)
     if str(path) == "-":
-        return writer(documents, sys.stdout)
-    try:
-        with atomic_text(path) as file:
-            return writer(documents, file)
-    except UnicodeEncodeError as error:
-        around = error.object[max(error.start - 40, 0) : error.end]
-        raise InputError(
-            f"{path}: not written: half a character (a lone surrogate) cannot be written: "
-            f"{around!r}"
-        ) from error
+        return write_documents(documents, sys.stdout, known)
+    with open_writer(path, known) as writer:
+        for document in documents:
+            writer.write(document)
+    return writer.count

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from labelkin.corpus.source import Source
+from labelkin.corpus.source import RecordStream, Source
 from labelkin.exceptions import DamagedFileError
 
 if TYPE_CHECKING:
@@ -29,10 +29,11 @@ def stream_elements(source: Source, *tags: str) -> Iterator[_Element]:
     from lxml import etree
 
     number = 0
+    stream = RecordStream(source)
     try:
         with source.damage_reported(lambda: f"after record {number}"):
             for _, element in etree.iterparse(
-                source.stream,
+                stream,
                 events=("end",),
                 tag=[f"{{*}}{tag}" for tag in tags],
                 resolve_entities=False,
@@ -42,6 +43,7 @@ def stream_elements(source: Source, *tags: str) -> Iterator[_Element]:
                 remove_pis=True,
             ):
                 _remove_namespaces(element)
+                stream.end_record()
                 yield element
                 number += 1
                 _free(element)

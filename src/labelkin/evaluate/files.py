@@ -14,12 +14,10 @@ from __future__ import annotations
 
 import logging
 import re
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
@@ -34,6 +32,7 @@ from labelkin.evaluate.json_labels import json_label_file
 from labelkin.evaluate.label_file import LabelFile, number_of, place, with_point
 from labelkin.exceptions import DamagedFileError, FormatError, InputError
 from labelkin.outputs import is_guarded, unguarded
+from labelkin.tensors import npz_arrays
 from labelkin.wording import counted, shortened
 
 logger = logging.getLogger(__name__)
@@ -71,7 +70,7 @@ def read_label_file(path: Path) -> LabelFile:
                 return _from_lines(source)
             # Annif's corpora have two columns.
             is_table = lines[0].count("\t") > 1 and not re.search("<|://", lines[0])
-            is_table |= format_name is None and re.fullmatch(r"\S+([,;]\S+)+", lines[0]) is not None
+            is_table |= format_name is None and _is_one_word_of_cells(lines[0])
             if format_name in ("csv", "tsv") or is_table:
                 _check_columns(source.name, lines[0])
             if format_name is None:
@@ -256,17 +255,24 @@ def _order(cells: dict[str, str], key: str | None, line: int) -> float:
     return value if key == "score" else -value
 
 
+def _is_one_word_of_cells(line: str) -> bool:
+    """Whether a line has commas or semicolons between its cells, and no spaces."""
+    return len(line.split()) == 1 and {",", ";"} & {*line.strip()[1:-1]} != set()
+
+
 def _from_npz(path: Path) -> LabelFile:
     from scipy.sparse import csr_matrix, load_npz
 
     try:
-        with path.open("rb") as stream:
-            matrix = csr_matrix(load_npz(stream))
-            stream.seek(0)
-            arrays = np.load(stream)
-            # Ids that `annotate` stores beside scipy's own arrays.
-            documents, labels = (_texts(arrays, key) for key in ("documents", "labels"))
-    except (ValueError, KeyError, TypeError, OSError, EOFError, BadZipFile, zlib.error) as error:
+        arrays = npz_arrays(path)
+        matrix = csr_matrix(load_npz(path))
+        matrix.check_format(full_check=True)
+        # Ids that `annotate` stores beside scipy's own arrays.
+        documents, labels = (_texts(arrays, key) for key in ("documents", "labels"))
+    except (
+        *(AttributeError, IndexError, KeyError, MemoryError, NotImplementedError, OSError),
+        *(OverflowError, TypeError, ValueError),
+    ) as error:
         raise DamagedFileError(f"{printable(path)}: not a sparse matrix ({error})") from error
     if not np.isfinite(matrix.data).all():
         raise DamagedFileError(f"{printable(path)}: a score is not a finite number")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,6 +13,7 @@ import numpy.typing as npt
 
 from labelkin.atomic import atomic_file
 from labelkin.exceptions import ConfigError, DamagedFileError, StaleNeighboursError
+from labelkin.tensors import npz_arrays
 
 Distance = Literal["self", "top"]
 DISTANCES: tuple[Distance, ...] = get_args(Distance)
@@ -98,18 +98,18 @@ class Neighbours:
     def load(cls, path: Path, fingerprint: Mapping[str, Any] | None = None) -> Neighbours:
         """Read a saved set; StaleNeighboursError if its fingerprint is not `fingerprint`."""
         try:
-            with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-                neighbours = cls(
-                    ids=tuple(map(str, arrays["ids"])),
-                    rows=arrays["rows"],
-                    scores=arrays["scores"],
-                    own_scores=arrays["own_scores"],
-                    fingerprint=json.loads(str(arrays["fingerprint"])),
-                    duplicates=tuple(
-                        (name, row) for name, row in json.loads(str(arrays["duplicates"]))
-                    ),
-                )
-        except (ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile) as error:
+            arrays = npz_arrays(path)
+            neighbours = cls(
+                ids=tuple(map(str, arrays["ids"])),
+                rows=arrays["rows"],
+                scores=arrays["scores"],
+                own_scores=arrays["own_scores"],
+                fingerprint=json.loads(str(arrays["fingerprint"])),
+                duplicates=tuple(
+                    (name, row) for name, row in json.loads(str(arrays["duplicates"]))
+                ),
+            )
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise DamagedFileError(f"{path}: not a neighbour set ({error})") from error
         if fingerprint is not None and dict(fingerprint) != neighbours.fingerprint:
             difference = _difference(neighbours.fingerprint, fingerprint)

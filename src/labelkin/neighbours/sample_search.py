@@ -97,7 +97,9 @@ class SampleSearch(TermSearch, Closing):
         # What a training left that was killed; no other one runs, the reranker has a lock.
         for left in home.glob(f"{SAMPLE_PREFIX}*"):
             rmtree(left, ignore_errors=True)
-        self._folder = TemporaryDirectory(dir=home, prefix=SAMPLE_PREFIX, ignore_cleanup_errors=True)
+        self._folder = TemporaryDirectory(
+            dir=home, prefix=SAMPLE_PREFIX, ignore_cleanup_errors=True
+        )
         is_fast = self._settings.bulk and can_load()
         has_headings = self._settings.heading_weight > 0
         self._engine = ENGINES[ENGINE_NAME if is_fast else _WITHOUT_NUMBA](

@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelkin.atomic import atomic_file, atomic_text
+from labelkin.checksums import listed_name
 from labelkin.corpus.document import Document
 from labelkin.exceptions import MissingExtraError, ModelDamagedError
 from labelkin.represent.cache import open_term_cache
@@ -34,6 +35,7 @@ from labelkin.represent.representation import make_representation
 from labelkin.store.collection import Collection
 from labelkin.store.folder import folder_errors_explained
 from labelkin.store.reader import Reader
+from labelkin.tensors import npz_arrays
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +52,7 @@ _ITERATIONS = 4
 _MAX_DOCUMENTS = 200_000
 _MAX_TERMS = 100_000
 _MIN_DOCUMENT_FREQUENCY = 2
-_UNREADABLE = (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile)
+_UNREADABLE = (OSError, ValueError, KeyError, TypeError, RecursionError, zipfile.BadZipFile)
 
 
 @dataclass(frozen=True)
@@ -93,10 +95,8 @@ class LsaModel:
         """The model in `folder`; None if it is missing, damaged or of another format."""
         try:
             note, path = _described(folder)
-            with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-                model = cls(
-                    tuple(note["terms"]), arrays["idf"], arrays["directions"], note["about"]
-                )
+            arrays = npz_arrays(path)
+            model = cls(tuple(note["terms"]), arrays["idf"], arrays["directions"], note["about"])
         except _UNREADABLE:
             return None
         return model if model.fingerprint == note["fingerprint"] else None
@@ -135,7 +135,7 @@ def _described(folder: Path) -> tuple[dict[str, Any], Path]:
     note = json.loads((folder / _NOTE_NAME).read_text(encoding="utf-8"))
     if note["format_version"] != _FORMAT_VERSION:
         raise ValueError(f"format {note['format_version']} is not known")
-    return note, folder / f"{note['fingerprint']}.npz"
+    return note, folder / listed_name(f"{note['fingerprint']}.npz")
 
 
 class LsaEncoder:

@@ -80,6 +80,8 @@ class TermColumns:
         text = np.frombuffer(names, dtype=np.uint8)
         ends = np.flatnonzero(text == ord("\n"))
         self._ends = np.append(ends, len(text)) if len(idf) else ends[:0]
+        if len(self._ends) != len(idf):
+            raise ValueError(f"{len(self._ends)} terms with {len(idf)} weights")
         self._starts = np.concatenate(([0], self._ends[:-1] + 1)) if len(idf) else ends[:0]
         spaces = np.flatnonzero(text == ord(" "))
         self.is_single = np.diff(np.searchsorted(spaces, np.append(self._starts, len(text)))) == 0

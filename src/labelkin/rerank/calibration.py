@@ -80,12 +80,12 @@ class Calibration:
     def from_json(cls, content: Mapping[str, Any]) -> Calibration:
         """The inverse of `to_json`."""
         return cls(
-            raw=tuple(content["raw"]),
-            share=tuple(content["share"]),
-            precision=tuple(content["precision"]),
-            missed=content["missed"],
-            error=content["error"],
-            documents=content["documents"],
+            raw=tuple(map(float, content["raw"])),
+            share=tuple(map(float, content["share"])),
+            precision=tuple(map(float, content["precision"])),
+            missed=float(content["missed"]),
+            error=float(content["error"]),
+            documents=int(content["documents"]),
             reliability=tuple(Bin(*one) for one in content.get("reliability", ())),
         )
 

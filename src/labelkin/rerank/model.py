@@ -37,6 +37,7 @@ from labelkin.checksums import (
     ChecksumError,
     ChecksumWriter,
     MappedFile,
+    listed_name,
     read_sealed,
     sealed,
 )
@@ -60,7 +61,7 @@ from labelkin.rerank.signals.autoencoder import AUTOENCODER_SIGNALS
 from labelkin.rerank.statistics import LabelStatistics, log_ratios
 from labelkin.rerank.trees import Trees
 from labelkin.store.models import DESCRIPTION
-from labelkin.tensors import TensorFile, tensor_bytes
+from labelkin.tensors import TensorFile, npz_arrays, tensor_bytes
 
 RERANK_NAME = "rerank"
 FORMAT_VERSION = 3
@@ -154,13 +155,13 @@ class RerankInfo:
     def from_json(cls, content: Mapping[str, Any]) -> RerankInfo:
         """The inverse of `to_json`."""
         return cls(
-            groups=tuple(content["groups"]),
+            groups=tuple(str(name) for name in content["groups"]),
             calibration=Calibration.from_json(content["calibration"]),
-            training=content["training"],
-            versions=content["versions"],
+            training=dict(content["training"]),
+            versions=dict(content["versions"]),
             state={name: content["state"][name] for name in ("generation", "token")},
-            neighbours=content.get("neighbours", {}),
-            encoder=content.get("encoder", {}),
+            neighbours=dict(content.get("neighbours", {})),
+            encoder=dict(content.get("encoder", {})),
             evaluation=EvaluationSummary.from_json(content.get("evaluation")),
         )
 
@@ -214,6 +215,9 @@ class RerankModel:
             self.knowledge = self._read_knowledge()
         except KeyError as error:
             raise _other_version(folder) from error
+        except (AttributeError, IndexError, OverflowError, TypeError, ValueError) as error:
+            # The files are as they were written, but do not fit together.
+            raise ModelDamagedError(f"{folder}: not a reranker ({error})", _REMEDY) from error
 
     @classmethod
     def load(cls, folder: Path) -> RerankModel:
@@ -244,7 +248,10 @@ class RerankModel:
         trees = None
         if _TREES in self._files:
             trees = from_arrays(Trees, self._files[_TREES].arrays(self.folder))
-        return Ranker(lambda: text.tobytes().decode("utf-8"), trees, names_in(text))
+        names = names_in(text)
+        if trees is not None and (trees.features >= len(names)).any():
+            raise ValueError("trees with a feature that has no name")
+        return Ranker(lambda: text.tobytes().decode("utf-8"), trees, names)
 
     def _read_knowledge(self) -> Knowledge:
         arrays = self._files["statistics"].arrays(self.folder)
@@ -328,9 +335,8 @@ class _File:
         try:
             if not self.is_compressed:
                 return TensorFile(path, self.checksums)
-            with np.load(path, allow_pickle=False) as arrays:
-                return {name: arrays[name] for name in arrays.files}
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+            return npz_arrays(path)
+        except (OSError, ValueError) as error:
             raise ModelDamagedError(f"{path}: {error}", _REMEDY) from error
 
 
@@ -424,7 +430,7 @@ def _described(folder: Path) -> tuple[RerankInfo, dict[str, _File]]:
         files = {
             part: _File(
                 part,
-                str(name),
+                listed_name(name),
                 BlockChecksums.from_json(checksums[part]) if part in checksums else None,
             )
             for part, name in content["files"].items()

@@ -56,6 +56,23 @@ class Trees:
     right: Integers
     leaves: npt.NDArray[np.float64]
 
+    def __post_init__(self) -> None:
+        """Refuse nodes that lead back or out of the arrays, which compiled code does not check."""
+        nodes = np.arange(len(self.features))
+        same_size = (self.thresholds, self.missing_left, self.left, self.right)
+        if any(array.shape != nodes.shape for array in same_size):
+            raise ValueError("trees whose nodes have several sizes")
+        for children, after in ((self.left, nodes), (self.right, nodes), (self.roots, -1)):
+            is_node = children >= 0
+            if (
+                (children >= len(nodes)).any()
+                or (children < -len(self.leaves)).any()
+                or (is_node & (children <= after)).any()
+            ):
+                raise ValueError("trees with a node that leads nowhere or back")
+        if len(nodes) and self.features.min() < 0:
+            raise ValueError("trees with a feature below 0")
+
     @classmethod
     def parse(cls, text: str) -> Trees:
         """The trees in a model that LightGBM wrote; ValueError for a kind that is not known."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import zipfile
 from collections import Counter
 from contextlib import suppress
 from importlib.metadata import version
@@ -16,6 +15,7 @@ import numpy as np
 from labelkin.atomic import atomic_file
 from labelkin.scoring.name_table import NameTable
 from labelkin.store.reader import Reader
+from labelkin.tensors import npz_arrays
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ def name_tables(reader: Reader) -> dict[str, NameTable]:
         "vocabulary": reader.vocabulary_state.key,
         "stemmer": version("PyStemmer"),
     }
-    with suppress(OSError, ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile):
+    with suppress(OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         cached = _load(path, about)
         if cached is not None:
             return cached
@@ -88,17 +88,15 @@ def _save(path: Path, about: dict[str, Any], tables: dict[str, NameTable]) -> No
 
 def _load(path: Path, about: dict[str, Any]) -> dict[str, NameTable] | None:
     """The saved tables; None if they belong to another vocabulary."""
-    with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-        record = json.loads(str(arrays["about"]))
-        languages = record.pop("languages")
-        if record != about:
-            return None
-        tables = {}
-        for number, language in enumerate(languages):
-            texts = [arrays[f"{name}-{number}"].tobytes().decode() for name in _TEXTS]
-            words, names = (tuple(text.split("\n")) if text else () for text in texts)
-            starts, columns, preferred, acronyms = (arrays[f"{name}-{number}"] for name in _ARRAYS)
-            tables[language] = NameTable(
-                language, words, names, starts, columns, preferred, acronyms
-            )
-        return tables
+    arrays = npz_arrays(path)
+    record = json.loads(str(arrays["about"]))
+    languages = record.pop("languages")
+    if record != about:
+        return None
+    tables = {}
+    for number, language in enumerate(languages):
+        texts = [arrays[f"{name}-{number}"].tobytes().decode() for name in _TEXTS]
+        words, names = (tuple(text.split("\n")) if text else () for text in texts)
+        starts, columns, preferred, acronyms = (arrays[f"{name}-{number}"] for name in _ARRAYS)
+        tables[language] = NameTable(language, words, names, starts, columns, preferred, acronyms)
+    return tables

@@ -11,7 +11,7 @@ from typing import IO, Annotated, Any, Literal
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from labelkin.corpus.document import Document
-from labelkin.corpus.writers import WRITERS
+from labelkin.corpus.writers import write_documents
 from labelkin.desk import Desk, Heading, WorkItem, WorkList
 from labelkin.desk.rows import document_of, document_text
 from labelkin.exceptions import LabelkinError
@@ -289,7 +289,7 @@ async def export_worklist(
 
     def write(file: IO[str]) -> None:
         items = desk.worklists.items_with_records(identifier)
-        if WRITERS[format]((one.labelled() for one in items), file) != worklist.total:
+        if write_documents((one.labelled() for one in items), file, format) != worklist.total:
             # Removed meanwhile: better no file than a part of it.
             raise _missing(identifier)
 

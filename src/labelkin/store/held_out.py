@@ -12,7 +12,6 @@ documents: these are the folds, of which the first is that set.
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from labelkin.corpus.text import document_key
 from labelkin.exceptions import TrainingError
 from labelkin.store.reader import Generation, Reader
 from labelkin.wording import counted
@@ -37,12 +37,6 @@ _PAGE = 1000
 
 Integers = npt.NDArray[np.int64]
 Keys = npt.NDArray[np.uint64]
-
-
-def document_key(identifier: str, seed: int) -> int:
-    """The 64-bit key of a document."""
-    content = f"{seed}\0{identifier}".encode("utf-8", "replace")
-    return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "big")
 
 
 def row_keys(reader: Reader, seed: int, rows: int) -> Keys:
