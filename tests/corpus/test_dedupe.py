@@ -60,9 +60,9 @@ def test_what_is_kept(
 
 def test_first_and_newest(tmp_path: Path) -> None:
     documents = [
-        Document("1", LONG, metadata={"revision": "2020-03-05"}),
-        Document("2", LONG + " again", metadata={"revision": "2021-01-01"}),
-        Document("3", LONG + " twice", metadata={"revision": "2020-11-01"}),
+        Document("1", LONG, revision="2020-03-05"),
+        Document("2", LONG + " again", revision="2021-01-01"),
+        Document("3", LONG + " twice", revision="2020-11-01"),
         Document("4", "other"),
         Document("4", "another text of the same record"),
     ]

@@ -29,7 +29,6 @@ from labelkin.corpus.passes import Passes, StepProgress
 from labelkin.exceptions import InputError
 
 KEEP = ("first", "newest")
-_REVISION_KEYS = ("revision", "date_revised", "dateRevised", "year")
 _NUMBERS = re.compile(r"\d+", re.ASCII)
 _MOST_NUMBERS = 7
 
@@ -230,8 +229,7 @@ def _revision(document: Document) -> tuple[int, ...]:
 
     Numbers of a date are comparable with those of a date, and so on.
     """
-    values = (document.metadata.get(key) for key in _REVISION_KEYS)
-    text = next((str(value) for value in values if value is not None), "")
+    text = document.revision or str(document.metadata.get("year") or "")
     return tuple(int(number) for number in _NUMBERS.findall(text[:100])[:_MOST_NUMBERS])
 
 
