@@ -579,9 +579,13 @@ def _last_folders(results: Results, size: int) -> dict[str, int]:
     return next((one["folders"] for one in reversed(done) if "folders" in one), {})
 
 
+# A step that was interrupted has only begun.
+STATES = {"begun": "interrupted"}
+
+
 def _unfinished(results: Results) -> Iterator[str]:
     lines = [
-        f"- `{step}` at {size:,} records: {one['state']}"
+        f"- `{step}` at {size:,} records: {STATES.get(one['state'], one['state'])}"
         + (f" after {one['seconds']:,.0f} s" if "seconds" in one else "")
         for size in results.sizes
         for step, one in results.of(size).items()
