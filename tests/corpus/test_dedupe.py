@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from labelkin.corpus import Document, read_corpus, write_corpus
+from labelkin.corpus import dedupe as dedupe_module
 from labelkin.corpus.dedupe import Duplicates, find_duplicates
 from labelkin.exceptions import InputError
 
@@ -138,3 +139,20 @@ def test_standard_input_has_no_second_pass() -> None:
 def test_unknown_preference(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="known: first, newest"):
         found([Document("1", "x")], tmp_path, keep="oldest")
+
+
+def test_a_revision_is_newer_than_a_year_and_a_date_than_a_number() -> None:
+    documents = [
+        Document("1", LONG, metadata={"year": "Vol. 3, 1998"}),
+        Document("2", LONG, revision="7"),
+        Document("3", LONG, revision="2.10"),
+        Document("4", LONG, revision="2023-05"),
+        Document("5", LONG),
+    ]
+    assert [one.id for one in sorted(documents, key=dedupe_module._age)] == [
+        "5",
+        "1",
+        "3",
+        "2",
+        "4",
+    ]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labelkin.corpus.revision import is_older, parse_revision
+from labelkin.corpus.revision import is_older, parse_revision, sort_key
 
 
 @pytest.mark.parametrize(
@@ -92,3 +92,9 @@ def test_what_is_parsed_can_be_compared(value: Any) -> None:
         assert parse_revision(revision) == revision
         for other in ("2024-03-05", "7"):
             assert not (is_older(revision, other) and is_older(other, revision))
+
+
+def test_sort_keys() -> None:
+    ordered = ["1", "1.4", "1.10", "2.0", "2023", "2023-05", "2024-03-05", "2024-03-05T10:30:00"]
+    assert sorted(reversed(ordered), key=sort_key) == ordered
+    assert sort_key("2.0") == sort_key("2")

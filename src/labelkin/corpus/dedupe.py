@@ -9,7 +9,6 @@ without something being kept that is the same as it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,11 +25,10 @@ from labelkin.corpus.near_duplicates import (
     Similarities,
 )
 from labelkin.corpus.passes import Passes, StepProgress
+from labelkin.corpus.revision import sort_key, year_in
 from labelkin.exceptions import InputError
 
 KEEP = ("first", "newest")
-_NUMBERS = re.compile(r"\d+", re.ASCII)
-_MOST_NUMBERS = 7
 
 # Why a document was removed.
 SAME_ID, SAME_TEXT, NEAR = "same id", "same text", "similar"
@@ -179,16 +177,16 @@ def find_duplicates(
         raise InputError(f"cannot keep {keep!r}; known: {', '.join(KEEP)}")
     passes = Passes(corpus, progress)
     passes.check_files()
-    revisions: list[tuple[int, ...]] = []
+    ages: list[tuple[int, tuple[int, ...]]] = []
     with NearDuplicates(threshold, seed=seed) as near:
         for document in passes.first("Reading"):
             near.add(document.text)
             if keep == "newest":
-                revisions.append(_revision(document))
+                ages.append(_age(document))
         groups = passes.joined_by_id(near.groups(passes.within("Comparing")))
         preference = np.arange(len(passes))
         if keep == "newest":
-            by_age = sorted(range(len(revisions)), key=lambda row: (revisions[row], row))
+            by_age = sorted(range(len(ages)), key=lambda row: (ages[row], row))
             preference[by_age[::-1]] = np.arange(len(passes))
         kept_by, similarity = _leaders(passes, near, groups, preference)
     return Duplicates(passes, kept_by, similarity)
@@ -224,13 +222,13 @@ def _leaders(
     return kept_by, similarity
 
 
-def _revision(document: Document) -> tuple[int, ...]:
-    """The numbers of the revision, or of the year: (2024, 3, 5), (1, 4); none if neither is known.
-
-    Numbers of a date are comparable with those of a date, and so on.
-    """
-    text = document.revision or str(document.metadata.get("year") or "")
-    return tuple(int(number) for number in _NUMBERS.findall(text[:100])[:_MOST_NUMBERS])
+def _age(document: Document) -> tuple[int, tuple[int, ...]]:
+    """What orders documents by age: those with a revision are newer than those with a year only."""
+    if document.revision is not None:
+        kind, numbers = sort_key(document.revision)
+        return kind + 2, numbers
+    year = year_in(document.metadata.get("year"))
+    return (1, (year,)) if year else (0, ())
 
 
 def _merged(document: Document, removed: list[Document]) -> Document:

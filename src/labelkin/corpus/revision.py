@@ -14,6 +14,8 @@ from itertools import zip_longest
 _LONGEST = 60
 _NUMBERS = re.compile(r"\d+(\.\d+)*", re.ASCII)
 _YEAR = re.compile(r"\d{4}", re.ASCII)
+_A_YEAR = re.compile(r"(?<!\d)\d{4}(?!\d)")
+_DIGITS = re.compile(r"\d+", re.ASCII)
 _MONTH = re.compile(r"\d{4}-(0[1-9]|1[0-2])", re.ASCII)
 
 
@@ -40,6 +42,22 @@ def _iso_date(text: str) -> str | None:
     except (ValueError, OverflowError):
         return None
     return moment.isoformat()
+
+
+def sort_key(revision: str) -> tuple[int, tuple[int, ...]]:
+    """A key that puts older revisions first, and version numbers before dates."""
+    numbers = [int(number) for number in _DIGITS.findall(revision)]
+    if not _NUMBERS.fullmatch(revision):
+        return 1, tuple(numbers)
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    return 0, tuple(numbers)
+
+
+def year_in(value: object) -> int | None:
+    """The first year in what metadata call the year: 1998, "1998" or "1998 Jul-Aug"."""
+    year = _A_YEAR.search(str(value)) if isinstance(value, int | str) else None
+    return int(year.group()) if year else None
 
 
 def is_older(revision: str | None, than: str | None) -> bool:

@@ -32,6 +32,7 @@ from labelkin.corpus.near_duplicates import (
     NearDuplicates,
 )
 from labelkin.corpus.passes import Passes, StepProgress
+from labelkin.corpus.revision import year_in
 from labelkin.corpus.text import document_key
 from labelkin.corpus.writers import WRITERS, DocumentWriter, extension_for, open_writer
 from labelkin.exceptions import InputError
@@ -45,7 +46,6 @@ TOGETHER: dict[str, float | None] = {"near-duplicates": None, "same-text": 1.0}
 _FORMAT_VERSION = 1
 _NAME = re.compile(r"\w[\w.-]*")
 _YEARS = re.compile(r"(?P<first>\d{4})?(?P<dash>-)?(?P<last>\d{4})?")
-_A_YEAR = re.compile(r"(?<!\d)\d{4}(?!\d)")
 _KEYS = 1 << 64
 
 
@@ -136,8 +136,7 @@ class YearRule(SplitRule):
 
     def value(self, document: Document) -> int:
         """The year of the document, 0 if it has none."""
-        year = _A_YEAR.search(str(document.metadata.get("year", "")))
-        return int(year.group()) if year else 0
+        return year_in(document.metadata.get("year")) or 0
 
     def part(self, value: int) -> str:
         """The part with this year, else `rest`."""

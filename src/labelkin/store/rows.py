@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
@@ -13,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from labelkin.corpus.document import NOT_JSON, Document
+from labelkin.corpus.revision import year_in
 from labelkin.corpus.text import text_checksum
 from labelkin.exceptions import InputError
 from labelkin.store.label_sets import COLUMN_TYPE
@@ -29,7 +29,6 @@ HEADLINE_COLUMNS = (
     f"id, title, CASE WHEN trim(title) = '' THEN substr(body, 1, {_BEGINNING}) END, "
     "CASE WHEN trim(title) = '' AND body = '' THEN fields END, metadata"
 )
-_YEAR = re.compile(r"(?<!\d)\d{4}(?!\d)")
 _TUPLES = ("notations", "broader", "related", "schemes", "replaced_by")
 
 Values = tuple[Any, ...]
@@ -182,13 +181,7 @@ def headline_from_values(values: Values) -> Headline:
     if not title.strip() and not (title := body or ""):
         title = next(iter(json.loads(fields).values()), "")[:_BEGINNING] if fields else ""
     year = json.loads(metadata).get("year") if metadata and '"year"' in metadata else None
-    return Headline(identifier, " ".join(title.split()), _year(year))
-
-
-def _year(value: Any) -> int | None:
-    """The first year in what the metadata call the year: 1998, "1998" or "1998 Jul-Aug"."""
-    found = _YEAR.search(str(value)) if isinstance(value, (int, str)) else None
-    return int(found.group()) if found else None
+    return Headline(identifier, " ".join(title.split()), year_in(year))
 
 
 def concept_to_json(concept: Concept) -> str:
