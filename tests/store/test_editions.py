@@ -143,6 +143,20 @@ def test_the_same_edition_changes_nothing(indexer: Indexer) -> None:
     assert indexer.vocabulary.concept("A") == OLD[0]
 
 
+def test_names_in_languages_that_no_document_has(indexer: Indexer) -> None:
+    edition = Vocabulary(replace(one, names={"fr": f"Nom {one.id}", **one.names}) for one in OLD)
+    report = indexer.update_vocabulary(edition)
+    assert (report.changes["translated"], report.reindexed, report.is_changed) == (6, 0, True)
+    assert not len(indexer.snapshot().tombstones())
+    # A document in the language follows; those in other languages stay in their rows.
+    indexer.add([Document("orge", "Champs d'orge", labels=("A", "D"), language="fr")])
+    report = indexer.update_vocabulary(Vocabulary(OLD))
+    assert (report.documents, report.reindexed) == (0, 1)
+    (found,) = indexer.neighbours([Document("", "Cereals", language="fr")])
+    assert found[0].id == "orge"
+    assert indexer.check().is_sound
+
+
 def test_undo_restores_the_former_edition(indexer: Indexer) -> None:
     concepts, documents = state(indexer)
     indexer.update_vocabulary(Vocabulary(NEW))

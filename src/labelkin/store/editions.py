@@ -135,8 +135,6 @@ class _Transition:
     """From one vocabulary to another with the same columns, and perhaps more.
 
     `successors` has for each column the one that documents follow to, mostly itself.
-    `renamed` tells whether the heading of a column goes by other names, which documents are
-    found by.
     """
 
     def __init__(self, before: Vocabulary, after: Vocabulary, diff: EditionDiff) -> None:
@@ -148,13 +146,20 @@ class _Transition:
         self.successors: npt.NDArray[np.int64] = np.array(
             [after.successor(column) for column in range(len(after))], dtype=np.int64
         )
-        self.renamed: npt.NDArray[np.bool_] = np.array(
-            [
-                _shown_names(before, column) != _shown_names(after, column)
-                for column in range(len(before))
-            ],
-            dtype=np.bool_,
-        )
+        # What headings go by, before and after, where the names differ in any language.
+        self._shown = {
+            column: (old, new)
+            for column in range(len(before))
+            if list((old := _shown(before, column)).names.items())
+            != list((new := _shown(after, column)).names.items())
+        }
+
+    def renamed(self, language: str | None) -> npt.NDArray[np.bool_]:
+        """For each column, whether documents in a language are found by another name of it."""
+        renamed = np.zeros(len(self.after), dtype=np.bool_)
+        for column, (old, new) in self._shown.items():
+            renamed[column] = old.indexed_name(language) != new.indexed_name(language)
+        return renamed
 
     def withdrawn(self) -> list[int]:
         """The columns that can no longer be suggested and that no single heading replaces."""
@@ -220,9 +225,10 @@ class _Change(ABC):
         self, reader: Reader, transition: _Transition, writer: _Writer | None
     ) -> EditionReport:
         tombstones = reader.tombstones()
-        renamed = np.pad(transition.renamed, (0, len(transition.appended)))
+        renamed = {language: transition.renamed(language) for language in reader.languages()}
+        in_any = np.any([np.zeros(len(transition.after), np.bool_), *renamed.values()], axis=0)
         relabelled = np.setdiff1d(self.rows(reader, transition), tombstones)
-        reindexed = np.setdiff1d(reader.label_sets().rows_with(renamed), tombstones)
+        reindexed = np.setdiff1d(reader.label_sets().rows_with(in_any), tombstones)
         # An update leaves headings that it withdraws to their documents, undoing it does not.
         gone = tombstones if self.can_be_undone else np.union1d(tombstones, relabelled)
         changes = transition.diff.changes
@@ -241,7 +247,11 @@ class _Change(ABC):
             page = dict(sorted(reader.stored_documents(wanted)))
             labels = self.labels(reader, transition, page, report)
             changed = {row for row, new in labels.items() if new[:-2] != page[row][_LABELS]}
-            moved = [row for row in page if row in changed or _has_any(page[row], renamed)]
+            moved = [
+                row
+                for row, values in page.items()
+                if row in changed or _has_any(values, renamed[values[_LANGUAGE]])
+            ]
             report.documents += len(changed)
             report.reindexed += len(moved) - len(changed)
             report.is_changed = report.is_changed or bool(moved)
@@ -486,10 +496,10 @@ def _restored(concept: Concept, former: str | None) -> Concept:
     return replace(concept, deprecated=True, replaced_by=())
 
 
-def _shown_names(vocabulary: Vocabulary, column: int) -> Mapping[str, str]:
-    """The names that a heading goes by: those of the one that has replaced it."""
+def _shown(vocabulary: Vocabulary, column: int) -> Concept:
+    """What a heading goes by: the one that has replaced it, else itself."""
     concept = vocabulary[column]
-    return (concept.current(vocabulary.get) or concept).names
+    return concept.current(vocabulary.get) or concept
 
 
 def _has_any(values: Values, columns: npt.NDArray[np.bool_]) -> bool:
