@@ -446,6 +446,10 @@ class _Writer:
                 "INSERT INTO former_labels VALUES (?, ?, ?, ?)",
                 ((moves[row], *values) for row, values in former.items()),
             )
+        self._connection.executemany(
+            "INSERT INTO moves VALUES (?, ?)",
+            ((new, row) for row, new in moves.items() if row not in former),
+        )
         self._rows += len(labels)
 
     def finish(self) -> None:

@@ -205,7 +205,7 @@ class Reader(ABC):
 
     def _latest_edition(self) -> tuple[int, bool]:
         """The generation that brought the edition, and whether it can be undone."""
-        if not self._query("SELECT 1 FROM sqlite_master WHERE name = 'editions'"):
+        if not self._has_table("editions"):
             return 0, False
         ((generation, can_be_undone),) = self._query(
             "SELECT generation, can_be_undone FROM editions ORDER BY generation DESC LIMIT 1"
@@ -231,6 +231,37 @@ class Reader(ABC):
         columns = f"row, {LABEL_COLUMNS}"
         selected = self._selected(f"SELECT {columns} FROM former_labels WHERE row", rows)
         return {row: tuple(values) for row, *values in selected}
+
+    def documents_since(self, generation: int) -> tuple[Rows, Rows]:
+        """The rows of documents that are new since a generation, and of those that are gone.
+
+        A document that has only moved, because its headings have other names, is neither.
+        """
+        first = self.entry(generation).next_row
+        tombstones = self.tombstones()
+        new = np.setdiff1d(np.arange(first, self.generation().next_row), tombstones)
+        gone = np.array(
+            self.tombstones_between(generation, self.generation().number), dtype=np.int64
+        )
+        gone = np.sort(gone[gone < first])
+        moved, origins = self._moves_from(first)
+        is_same = (origins < first) & np.isin(moved, new)
+        return np.setdiff1d(new, moved[is_same]), np.setdiff1d(gone, origins[is_same])
+
+    def _moves_from(self, first: int) -> tuple[Rows, Rows]:
+        """The rows from `first` on that documents have moved to, and their first rows before."""
+        if not self._has_table("moves"):
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        moves = self._query("SELECT row, former FROM moves WHERE row >= ? ORDER BY row", (first,))
+        rows, former = np.array(moves, dtype=np.int64).reshape(-1, 2).T
+        # A document may have moved several times.
+        while (again := np.isin(former, rows)).any():
+            former = former.copy()
+            former[again] = former[np.searchsorted(rows, former[again])]
+        return rows, former
+
+    def _has_table(self, name: str) -> bool:
+        return bool(self._query("SELECT 1 FROM sqlite_master WHERE name = ?", (name,)))
 
     def any_deprecated(self) -> bool:
         """Whether any concept is deprecated, from the database itself."""
