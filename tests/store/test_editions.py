@@ -209,6 +209,30 @@ def test_labels_that_became_concepts_stay(tmp_path: Path) -> None:
         assert not indexer.vocabulary.concept("Breakfast").deprecated
 
 
+def test_only_labels_that_became_concepts_stay(tmp_path: Path) -> None:
+    """A concept of the vocabulary may look the same: an id and a name."""
+    plain = [Concept(f"P{number}", {"en": f"Plain {number}"}) for number in range(4)]
+    with Indexer.create(tmp_path / "c", Vocabulary(plain), language="en") as indexer:
+        one = Document("1", "Porridge", labels=("P0", "Breakfast"), language="en")
+        indexer.collection.path.joinpath("labelkin.toml").write_text('[labels]\nunknown = "keep"\n')
+        indexer.add([one])
+        other = Vocabulary([Concept("X", {"en": "Ships"})])
+        with pytest.raises(VocabularyError, match="lacks 4 of 4 headings; is it another"):
+            indexer.update_vocabulary(other)
+        report = indexer.update_vocabulary(Vocabulary([*plain[1:], Concept("N", {"en": "New"})]))
+        assert (report.changes["removed"], report.changes["added"]) == (1, 1)
+        assert [one.id for one in report.withdrawn] == ["P0"]
+        indexer.add([replace(one, id="2", labels=("N", "Lunch"))])
+        # With an edition between, labels have brought columns on both sides of it.
+        assert indexer.collection.columns_from_labels().tolist() == [False] * 4 + [
+            True, False, True,
+        ]  # fmt: skip
+        report = indexer.update_vocabulary(Vocabulary(plain[1:]))
+        assert [one.id for one in report.withdrawn] == ["N"]
+        in_use = {one.id for one in indexer.vocabulary if not one.deprecated}
+        assert in_use == {"P1", "P2", "P3", "Breakfast", "Lunch"}
+
+
 def test_added_documents_follow_as_well(indexer: Indexer) -> None:
     indexer.update_vocabulary(Vocabulary(NEW))
     assert indexer.add(DOCUMENTS).unchanged == len(DOCUMENTS)

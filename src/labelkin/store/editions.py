@@ -289,15 +289,23 @@ class _Update(_Change):
         """From the reader's vocabulary to the new edition."""
         before = reader.vocabulary
         diff = compare_editions(before, self._vocabulary)
+        headings, removed = diff.old, diff.changes["removed"]
         if self._keeps_unknown:
-            diff.changes["removed"][:] = [
-                change for change in diff.changes["removed"] if not _is_ad_hoc(change.concept)
+            is_from_label = reader.columns_from_labels()
+            # An edition that has adopted such a concept has usually given it more than a name.
+            lacking = [
+                change
+                for change in removed
+                if not is_from_label[before.column(change.concept.id)]
+                or not _is_ad_hoc(change.concept)
             ]
+            headings -= len(removed) - len(lacking)
+            removed[:] = lacking
         counts = diff.counts()
         lost = counts["removed"] + counts["deprecated"]
-        if lost > _MOST_LOST * diff.old and not self._force:
+        if lost > _MOST_LOST * headings and not self._force:
             raise VocabularyError(
-                f"the new edition lacks {lost:,} of {counted(diff.old, 'heading')}; is it another "
+                f"the new edition lacks {lost:,} of {counted(headings, 'heading')}; is it another "
                 "vocabulary? `--force` (force=True) updates all the same"
             )
         return _Transition(before, _updated(before, self._vocabulary, diff), diff)
@@ -465,7 +473,7 @@ class _Writer:
 
 
 def _is_ad_hoc(concept: Concept) -> bool:
-    """Whether a concept may come from the label of a document: an id and at most one name."""
+    """Whether a concept is as the label of a document brings it: an id and at most one name."""
     return len(concept.names) <= 1 and replace(concept, names={}) == Concept(concept.id, {})
 
 

@@ -8,10 +8,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from labelkin.corpus.document import Document
 from labelkin.corpus.language import detect_language, usual_languages
@@ -211,6 +213,20 @@ class Reader(ABC):
             "SELECT generation, can_be_undone FROM editions ORDER BY generation DESC LIMIT 1"
         )
         return int(generation), bool(can_be_undone)
+
+    def columns_from_labels(self) -> npt.NDArray[np.bool_]:
+        """For each column, whether the label of a document has brought its concept."""
+        editions = set()
+        if self._has_table("editions"):
+            editions = set(self._query("SELECT generation FROM editions"))
+        widths = self._query(
+            "SELECT next_column, min(generation) FROM changes GROUP BY next_column ORDER BY 1"
+        )
+        # The first entry of the change log has the vocabulary that the collection began with.
+        is_from_label = np.zeros(widths[-1][0], dtype=np.bool_)
+        for (first, _), (end, generation) in pairwise(widths):
+            is_from_label[first:end] = (generation,) not in editions
+        return is_from_label
 
     def former_concepts(self) -> dict[int, str | None] | None:
         """The concepts that the last update has changed, as they were, in JSON; by column.
