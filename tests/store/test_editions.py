@@ -23,7 +23,12 @@ from labelkin import (
     Vocabulary,
     read_vocabulary,
 )
-from labelkin.exceptions import CollectionError, ConfigError, VocabularyError
+from labelkin.exceptions import (
+    CollectionDamagedError,
+    CollectionError,
+    ConfigError,
+    VocabularyError,
+)
 from labelkin.store.editions import EditionReport
 
 from ..runtime_data import fresh_documents  # noqa: TID252
@@ -171,6 +176,28 @@ def test_undo_restores_the_former_edition(indexer: Indexer) -> None:
         indexer.undo_vocabulary()
     indexer.update_vocabulary(Vocabulary(NEW))
     assert labels(indexer)["barley"] == (("B", "M"), ("B",))
+
+
+@pytest.mark.parametrize(
+    ("statement", "problem"),
+    [
+        ("UPDATE former_concepts SET concept = '{broken' WHERE concept IS NOT NULL",
+         "the former concept in column 0 cannot be read"),
+        ("UPDATE former_labels SET labels = x'ffffff7f'", "the former labels of row 6 cannot"),
+        ("UPDATE former_labels SET unresolved = '{'", "the former labels of row 6 cannot be read"),
+        ("INSERT INTO editions VALUES (-1, 1)", "an edition is not in the change log"),
+    ],
+)  # fmt: skip
+def test_damage_of_the_former_edition(indexer: Indexer, statement: str, problem: str) -> None:
+    indexer.update_vocabulary(Vocabulary(NEW))
+    assert indexer.check().is_sound
+    with indexer.collection.database.transaction() as connection:
+        connection.execute(statement)
+    (found,) = (one for one in indexer.check().findings if one.state == "damaged")
+    assert problem in found.problem
+    if "former_concepts" in statement:
+        with pytest.raises(CollectionDamagedError, match="'A' of the former edition cannot be"):
+            indexer.undo_vocabulary()
 
 
 def test_undo_keeps_what_has_happened_since(indexer: Indexer) -> None:

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from labelkin.exceptions import CollectionError, VocabularyError
+from labelkin.exceptions import CollectionDamagedError, CollectionError, VocabularyError
 from labelkin.store.collection import Collection
-from labelkin.store.database import EDITION_TABLES
+from labelkin.store.database import DATABASE_NAME, EDITION_TABLES
 from labelkin.store.derived import BuildProgress
 from labelkin.store.label_sets import COLUMN_TYPE, Rows
 from labelkin.store.reader import Reader
@@ -503,9 +503,15 @@ def _updated(before: Vocabulary, edition: Vocabulary, diff: EditionDiff) -> Voca
 
 def _restored(concept: Concept, former: str | None) -> Concept:
     """A concept as it was; one that the former edition lacks is deprecated."""
-    if former is not None:
+    if former is None:
+        return replace(concept, deprecated=True, replaced_by=())
+    try:
         return concept_from_json(former)
-    return replace(concept, deprecated=True, replaced_by=())
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise CollectionDamagedError(
+            f"{DATABASE_NAME}: the concept {concept.id!r} of the former edition cannot be read",
+            "restore it from a backup",
+        ) from error
 
 
 def _shown(vocabulary: Vocabulary, column: int) -> Concept:
