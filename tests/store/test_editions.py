@@ -162,6 +162,22 @@ def test_names_in_languages_that_no_document_has(indexer: Indexer) -> None:
     assert indexer.check().is_sound
 
 
+def test_the_first_documents_of_a_withdrawn_heading_are_listed(
+    indexer: Indexer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("labelkin.store.editions._COUNTED", 7)
+    indexer.add(
+        Document(f"s{number:03}", "Flour", labels=("E", "C")[: 1 + number % 2], language="en")
+        for number in range(150)
+    )
+    report = indexer.update_vocabulary(Vocabulary(NEW))
+    spelt, bread = report.withdrawn
+    assert (spelt.id, spelt.count, bread.id, bread.count) == ("E", 151, "C", 76)
+    assert spelt.documents == (*(f"s{number:03}" for number in range(99)), "spelt")
+    assert len(bread.documents) == 76
+    assert report.withdrawn_documents == 152
+
+
 def test_undo_restores_the_former_edition(indexer: Indexer) -> None:
     concepts, documents = state(indexer)
     indexer.update_vocabulary(Vocabulary(NEW))

@@ -24,7 +24,7 @@ from labelkin.exceptions import CollectionDamagedError, CollectionError, Vocabul
 from labelkin.store.collection import Collection
 from labelkin.store.database import DATABASE_NAME, EDITION_TABLES
 from labelkin.store.derived import BuildProgress
-from labelkin.store.label_sets import COLUMN_TYPE, Rows
+from labelkin.store.label_sets import COLUMN_TYPE, LabelSets, Rows
 from labelkin.store.reader import Reader
 from labelkin.store.rows import (
     ResolvedLabels,
@@ -41,6 +41,10 @@ from labelkin.vocab.vocabulary import Vocabulary
 from labelkin.wording import counted
 
 _PAGE = 500
+# So many rows are counted at once.
+_COUNTED = 1 << 16
+# So many documents are listed for each heading that can no longer be suggested.
+_LISTED = 100
 # The places of LABEL_COLUMNS and of the language among the values of a document.
 _LABELS = slice(-4, -1)
 _LANGUAGE = 4
@@ -52,13 +56,15 @@ _MOST_LOST = 0.5
 class WithdrawnHeading:
     """A heading that can no longer be suggested, and the documents that carry it.
 
-    `successors` are the headings that it was split into.
+    `successors` are the headings that it was split into. `count` documents carry it;
+    `documents` has the ids of those, of the first hundred if there are more.
     """
 
     id: str
     name: str
     successors: tuple[str, ...] = ()
     documents: tuple[str, ...] = ()
+    count: int = 0
 
 
 @dataclass
@@ -69,7 +75,8 @@ class EditionReport:
     editions. `documents` have other labels: `followed` counts them by the heading that
     another one has replaced, `resolved` by labels that the edition before lacked;
     `unresolved` labels are still unknown. `reindexed` documents have the same headings
-    under other names. `new_to_models` counts for each trained model the new headings that
+    under other names. `withdrawn_documents` carry headings that can no longer be
+    suggested. `new_to_models` counts for each trained model the new headings that
     it does not know.
     """
 
@@ -82,14 +89,10 @@ class EditionReport:
     resolved: Counter[str] = field(default_factory=Counter)
     unresolved: Counter[str] = field(default_factory=Counter)
     withdrawn: list[WithdrawnHeading] = field(default_factory=list)
+    withdrawn_documents: int = 0
     new_headings: list[str] = field(default_factory=list)
     new_to_models: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
-
-    @property
-    def withdrawn_documents(self) -> int:
-        """How many documents carry headings that can no longer be suggested."""
-        return len({one for heading in self.withdrawn for one in heading.documents})
 
     def to_json(self) -> dict[str, Any]:
         """The report for programs."""
@@ -100,7 +103,7 @@ class EditionReport:
             "unresolved": dict(self.unresolved),
         }
         plain = replace(self, followed=Counter(), resolved=Counter(), unresolved=Counter())
-        return {**asdict(plain), **counters, "withdrawn_documents": self.withdrawn_documents}
+        return {**asdict(plain), **counters}
 
 
 def update_vocabulary(
@@ -172,6 +175,60 @@ class _Transition:
         ]
 
 
+@dataclass(frozen=True, slots=True)
+class _Withdrawn:
+    """The headings that can no longer be suggested, and how many documents carry any of them."""
+
+    headings: list[WithdrawnHeading]
+    documents: int
+
+    @classmethod
+    def of(cls, reader: Reader, transition: _Transition, gone: Rows) -> _Withdrawn:
+        """Those with most documents first; rows in `gone` do not count."""
+        columns = transition.withdrawn()
+        is_withdrawn = np.zeros(len(transition.before), dtype=np.bool_)
+        is_withdrawn[columns] = True
+        rows = np.setdiff1d(reader.label_sets().rows_with(is_withdrawn), gone)
+        counts, listed = _carriers(reader.label_sets(), rows, is_withdrawn)
+        ids = reader.ids_of(sorted({row for of_one in listed.values() for row in of_one}))
+        successors = transition.diff.successors()
+        concepts = {column: transition.after[column] for column in columns}
+        headings = [
+            WithdrawnHeading(
+                concept.id,
+                concept.name(),
+                successors.get(concept.id, ()),
+                tuple(sorted(ids[row] for row in listed.get(column, ()))),
+                int(counts[column]),
+            )
+            for column, concept in concepts.items()
+        ]
+        return cls(sorted(headings, key=lambda one: (-one.count, one.id)), len(rows))
+
+
+def _carriers(
+    label_sets: LabelSets, rows: Rows, wanted: npt.NDArray[np.bool_]
+) -> tuple[npt.NDArray[np.int64], dict[int, list[int]]]:
+    """How many of `rows` have each wanted column, and the first of them."""
+    counts = np.zeros(len(wanted), dtype=np.int64)
+    first: dict[int, list[int]] = {}
+    for start in range(0, len(rows), _COUNTED):
+        part = rows[start : start + _COUNTED]
+        starts, columns = label_sets.gather(part)
+        is_wanted = wanted[columns]
+        owners, columns = np.repeat(part, np.diff(starts))[is_wanted], columns[is_wanted]
+        order = np.argsort(columns, kind="stable")
+        owners, columns = owners[order], columns[order]
+        places = counts[columns] + np.arange(len(columns)) - np.searchsorted(columns, columns)
+        is_listed = places < _LISTED
+        for column, row in zip(
+            columns[is_listed].tolist(), owners[is_listed].tolist(), strict=True
+        ):
+            first.setdefault(column, []).append(row)
+        counts += np.bincount(columns, minlength=len(wanted))
+    return counts, first
+
+
 class _Change(ABC):
     """A change of the edition: what becomes of the documents, and how it is written."""
 
@@ -204,39 +261,54 @@ class _Change(ABC):
         started = time.monotonic()
         if dry_run:
             with closing(self._collection.pinned()) as reader:
-                report = self._apply(reader, self.transition(reader), None)
+                transition = self.transition(reader)
+                report = self._apply(reader, transition, self._withdrawn(reader, transition), None)
         else:
             self._collection.upgrade()
             # Other writers need not wait while editions are compared.
-            key = self._collection.vocabulary_state.key
-            transition = self.transition(self._collection)
+            with closing(self._collection.pinned()) as reader:
+                key, generation = reader.vocabulary_state.key, reader.generation()
+                transition = self.transition(reader)
+                withdrawn = self._withdrawn(reader, transition)
             with self._collection.database.transaction() as connection:
                 if self._collection.vocabulary_state.key != key:
                     transition = self.transition(self._collection)
+                if self._collection.generation() != generation:
+                    withdrawn = self._withdrawn(self._collection, transition)
                 writer = _Writer(connection, self._collection, transition, self.can_be_undone)
-                report = self._apply(self._collection, transition, writer)
+                report = self._apply(self._collection, transition, withdrawn, writer)
                 writer.finish()
             if self._collection.pending_rows():
                 self._collection.flush_label_sets()
         report.seconds = time.monotonic() - started
         return report
 
+    def _withdrawn(self, reader: Reader, transition: _Transition) -> _Withdrawn:
+        gone = reader.tombstones()
+        # An update leaves headings that it withdraws to their documents, undoing it does not.
+        if not self.can_be_undone:
+            gone = np.union1d(gone, self.rows(reader, transition))
+        return _Withdrawn.of(reader, transition, gone)
+
     def _apply(
-        self, reader: Reader, transition: _Transition, writer: _Writer | None
+        self,
+        reader: Reader,
+        transition: _Transition,
+        withdrawn: _Withdrawn,
+        writer: _Writer | None,
     ) -> EditionReport:
         tombstones = reader.tombstones()
         renamed = {language: transition.renamed(language) for language in reader.languages()}
         in_any = np.any([np.zeros(len(transition.after), np.bool_), *renamed.values()], axis=0)
         relabelled = np.setdiff1d(self.rows(reader, transition), tombstones)
         reindexed = np.setdiff1d(reader.label_sets().rows_with(in_any), tombstones)
-        # An update leaves headings that it withdraws to their documents, undoing it does not.
-        gone = tombstones if self.can_be_undone else np.union1d(tombstones, relabelled)
         changes = transition.diff.changes
         report = EditionReport(
             headings=sum(not concept.deprecated for concept in transition.after),
             changes=transition.diff.counts(),
             is_changed=bool(transition.changed or transition.appended),
-            withdrawn=_withdrawn(reader, transition, gone),
+            withdrawn=withdrawn.headings,
+            withdrawn_documents=withdrawn.documents,
             new_headings=[
                 change.concept.id for kind in ("added", "restored") for change in changes[kind]
             ],
@@ -528,32 +600,3 @@ def _has_any(values: Values, columns: npt.NDArray[np.bool_]) -> bool:
 def _with_labels(values: Values, labels: Values) -> Values:
     """As `corrected_values`, with stored labels (LABEL_COLUMNS)."""
     return checked_values(values, (*labels, values[-1]))
-
-
-def _withdrawn(reader: Reader, transition: _Transition, gone: Rows) -> list[WithdrawnHeading]:
-    """The headings that can no longer be suggested, those with most documents first.
-
-    Rows in `gone` do not count.
-    """
-    columns = transition.withdrawn()
-    flags = np.zeros(len(transition.before), dtype=np.bool_)
-    flags[columns] = True
-    label_sets = reader.label_sets()
-    rows = np.setdiff1d(label_sets.rows_with(flags), gone)
-    documents: dict[int, list[str]] = {column: [] for column in columns}
-    ids = reader.ids_of(rows.tolist())
-    for row in rows.tolist():
-        for column in label_sets.columns(row).tolist():
-            if column in documents:
-                documents[column].append(ids[row])
-    successors = transition.diff.successors()
-    withdrawn = [
-        WithdrawnHeading(
-            transition.after[column].id,
-            transition.after[column].name(),
-            successors.get(transition.after[column].id, ()),
-            tuple(sorted(documents[column])),
-        )
-        for column in columns
-    ]
-    return sorted(withdrawn, key=lambda heading: (-len(heading.documents), heading.id))
