@@ -346,7 +346,7 @@ def _are_columns(labels: bytes, width: int) -> bool:
     if len(labels) % COLUMN_TYPE.itemsize:
         return False
     columns = np.frombuffer(labels, dtype=COLUMN_TYPE)
-    return not len(columns) or bool(0 <= columns.min() and columns.max() < width)
+    return not len(columns) or bool(columns.min() >= 0 and columns.max() < width)
 
 
 def _check_concepts(reader: PinnedReader, width: int) -> None:
