@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from labelkin import Document, Indexer
+from labelkin import Document, Indexer, Vocabulary
 from labelkin.inspection import ModelState, model_states, staleness
 
 pytest.importorskip("torch", reason="needs the extra `train`")
@@ -81,6 +81,40 @@ def test_headings_that_a_model_cannot_know(indexer: Indexer) -> None:
             assert state.reason.startswith("it does not know 100.0% of the headings that new")
     assert indexer.staleness().reason == f"label-ae: {states(indexer)['label-ae'].reason}"
     assert indexer.info().model_states[0]["reason"]
+
+
+def test_renamed_headings_are_known(indexer: Indexer) -> None:
+    frequencies = indexer.label_frequencies()
+    often = indexer.vocabulary[int(frequencies.argmax())]
+    edition = Vocabulary(
+        replace(one, names={"en": "Quite another name"}) if one == often else one
+        for one in indexer.vocabulary
+    )
+    report = indexer.update_vocabulary(edition)
+    assert (report.documents, report.reindexed) == (0, frequencies.max())
+
+    def check(added: int) -> None:
+        for state in states(indexer).values():
+            if state.name != "lsa":
+                assert (state.added, state.removed) == (added, 0)
+                assert (state.unknown_headings, state.reason) == (0, "")
+        assert not indexer.staleness().is_stale
+
+    check(0)
+    indexer.compact()
+    check(0)
+    # What was added since stays new when it moves.
+    carriers = [one for one in indexer.documents() if often.id in one.labels]
+    indexer.add([replace(carriers[0], id="new", labels=(often.id,))])
+    check(1)
+    assert indexer.undo_vocabulary().reindexed == len(carriers) + 1
+    check(1)
+    # Another record with the same headings is another document, but no unknown heading.
+    indexer.add([replace(carriers[1], metadata={"volume": 7})])
+    state = states(indexer)["rerank"]
+    assert (state.added, state.removed, state.unknown_headings) == (2, 1, 0)
+    indexer.remove(["new"])
+    assert states(indexer)["rerank"].added == 1
 
 
 @pytest.mark.parametrize("name", ["label-ae", "rerank"])

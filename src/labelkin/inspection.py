@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from labelkin.autoencoder.model import MODEL_NAME, LabelModel
 from labelkin.exceptions import LabelkinError, ModelMismatchError
@@ -20,7 +21,7 @@ from labelkin.neighbours.search import representation_names
 from labelkin.neighbours.vector_searcher import check_faiss
 from labelkin.represent.encoder import encoder_version
 from labelkin.rerank.features import check_groups
-from labelkin.rerank.model import RERANK_NAME, check_files, reranker_info
+from labelkin.rerank.model import RERANK_NAME, check_files, known_columns, reranker_info
 from labelkin.store.models import DESCRIPTION
 from labelkin.store.snapshot import Snapshot
 
@@ -40,9 +41,10 @@ class ModelState:
     """One model, what it was trained on, and what has changed since.
 
     `documents` are those it was trained on. What is not recorded is None: models of
-    earlier versions record less. `unknown_headings` are carried only by documents that were
-    added since; `unknown` names the most frequent ones. `unknown_share` is the share of such
-    headings, if at least five documents carry them, among all that added documents carry.
+    earlier versions record less. Documents whose headings only have other names do not count
+    as changed. `unknown_headings` are carried by documents that were added since, and the model
+    does not know them; `unknown` names the most frequent ones. `unknown_share` is the share of
+    such headings, if at least five of these documents carry them, among all that they carry.
     `headings_without_row` are in use, but so rare or new that the label autoencoder has no
     output for them: votes and names suggest them.
     """
@@ -173,13 +175,13 @@ def _autoencoder(folder: Path, snapshot: Snapshot) -> ModelState:
             f"{folder}: it knows no heading of this vocabulary; run `labelkin train`"
         )
     state = model.info.data.get("state")
-    known = {by_id[label] for label in model.info.labels if label in by_id}
-    used = np.flatnonzero(snapshot.label_frequencies())
+    known = np.zeros(snapshot.generation().next_column, dtype=np.bool_)
+    known[[by_id[label] for label in model.info.labels if label in by_id]] = True
     return replace(
-        _since(ModelState(MODEL_NAME, is_usable=True), snapshot, state),
+        _since(ModelState(MODEL_NAME, is_usable=True), snapshot, state, known),
         documents=model.info.data.get("documents"),
         headings=len(model.info.labels),
-        headings_without_row=len(np.setdiff1d(used, np.array(sorted(known), dtype=np.int64))),
+        headings_without_row=int(np.count_nonzero(snapshot.label_frequencies()[~known])),
     )
 
 
@@ -202,7 +204,7 @@ def _reranker(folder: Path, snapshot: Snapshot) -> ModelState:
         check_faiss()
         info.check_encoder(folder, lambda name: encoder_version(name, snapshot))
     return replace(
-        _since(ModelState(RERANK_NAME, is_usable=True), snapshot, state),
+        _since(ModelState(RERANK_NAME, is_usable=True), snapshot, state, known_columns(folder)),
         documents=info.training.get("documents"),
         headings=snapshot.generation().next_column,
         representation=representation_names(info.neighbours),
@@ -216,25 +218,31 @@ def _lsa(folder: Path, snapshot: Snapshot) -> ModelState:  # noqa: ARG001
     return ModelState(LSA_NAME, is_usable=True)
 
 
-def _since(model: ModelState, snapshot: Snapshot, state: Mapping[str, Any] | None) -> ModelState:
-    """What has changed since the generation that a model was trained on, if that is known."""
+def _since(
+    model: ModelState,
+    snapshot: Snapshot,
+    state: Mapping[str, Any] | None,
+    known: npt.NDArray[np.bool_],
+) -> ModelState:
+    """What has changed since the generation that a model was trained on, if that is known.
+
+    `known` tells for each column whether the model knows the heading; it may be shorter.
+    """
     if not state or not snapshot.knows(state["generation"], state["token"]):
         return model
-    then, now = snapshot.entry(state["generation"]), snapshot.generation()
-    gone = np.array(snapshot.tombstones_between(then.number, now.number), dtype=np.int64)
-    replaced = int(np.count_nonzero(gone >= then.next_row))
-    new = np.setdiff1d(np.arange(then.next_row, now.next_row), snapshot.tombstones())
-    carried = np.bincount(snapshot.label_sets().gather(new)[1], minlength=now.next_column)
-    frequencies = snapshot.label_frequencies()
-    unknown = np.flatnonzero((carried > 0) & (frequencies == carried))
+    changes = snapshot.changes_since(state["generation"])
+    carried = changes.label_frequencies
+    is_unknown = carried > 0
+    is_unknown[: len(known)] &= ~known[: len(carried)]
+    unknown = np.flatnonzero(is_unknown)
     unknown = unknown[np.argsort(-carried[unknown], kind="stable")]
     learnable = int(carried[unknown[carried[unknown] >= _LEARNABLE]].sum())
     named = unknown[:_NAMED].tolist()
     concepts = snapshot.concepts(named)
     return replace(
         model,
-        added=now.next_row - then.next_row - replaced,
-        removed=len(gone) - replaced,
+        added=changes.added,
+        removed=changes.removed,
         unknown_headings=len(unknown),
         unknown=tuple(concepts[column].name() for column in named),
         unknown_share=learnable / max(int(carried.sum()), 1),

@@ -48,10 +48,11 @@ from labelkin.store.collection import Collection, check_database_file
 from labelkin.store.config import CONFIG_NAME, Config, read_config, write_config
 from labelkin.store.database import DATABASE_NAME
 from labelkin.store.derived import StoreState
+from labelkin.store.label_sets import COLUMN_TYPE
 from labelkin.store.locks import FileLock, beside
 from labelkin.store.manifest import MANIFEST_NAME, new_manifest, read_manifest, write_manifest
 from labelkin.store.models import DESCRIPTION
-from labelkin.store.rows import concept_from_json, document_checksum
+from labelkin.store.rows import ResolvedLabels, concept_from_json, document_checksum
 from labelkin.store.snapshot import PinnedReader
 from labelkin.wording import counted
 
@@ -301,7 +302,7 @@ def _is_empty(path: Path) -> bool:
 
 
 def _check_database(reader: PinnedReader) -> None:
-    """SQLite's own check, the documents' checksums, concepts, rows and tombstones."""
+    """SQLite's own check, the documents' checksums, concepts, rows, tombstones and editions."""
     for (line,) in reader.query("PRAGMA integrity_check(1)"):
         if line != "ok":
             raise CollectionDamagedError(f"{DATABASE_NAME}: {line}")
@@ -319,6 +320,7 @@ def _check_database(reader: PinnedReader) -> None:
     if int(live.sum()) + len(tombstones) != len(live):
         raise CollectionDamagedError(f"{DATABASE_NAME}: documents are missing, without a tombstone")
     _check_concepts(reader, generation.next_column)
+    _check_editions(reader)
 
 
 def _documents(reader: PinnedReader, width: int) -> Iterator[tuple[int, str]]:
@@ -330,14 +332,21 @@ def _documents(reader: PinnedReader, width: int) -> Iterator[tuple[int, str]]:
         (after, _PAGE),
     ):
         for *values, digest, row in page:
-            labels = np.frombuffer(values[6], dtype="<i4") if len(values[6]) % 4 == 0 else None
             problem = ""
             if document_checksum(tuple(values)) != digest:
                 problem = "does not match its checksum"
-            elif labels is None or (len(labels) and not 0 <= labels.min() <= labels.max() < width):
+            elif not _are_columns(values[6], width):
                 problem = "has labels that are not in the vocabulary"
             yield row, problem
         after = page[-1][-1]
+
+
+def _are_columns(labels: bytes, width: int) -> bool:
+    """Whether stored labels are columns of the vocabulary."""
+    if len(labels) % COLUMN_TYPE.itemsize:
+        return False
+    columns = np.frombuffer(labels, dtype=COLUMN_TYPE)
+    return not len(columns) or bool(columns.min() >= 0 and columns.max() < width)
 
 
 def _check_concepts(reader: PinnedReader, width: int) -> None:
@@ -348,15 +357,48 @@ def _check_concepts(reader: PinnedReader, width: int) -> None:
             (start, start + _PAGE),
         ):
             count += 1
-            is_whole = False
-            with suppress(ValueError, TypeError, KeyError, AttributeError):
-                is_whole = concept_from_json(text).id == identifier
-            if not is_whole:
+            if not _is_concept(text, identifier):
                 raise CollectionDamagedError(
                     f"{DATABASE_NAME}: the concept in column {column} cannot be read"
                 )
     if count != width:
         raise CollectionDamagedError(f"{DATABASE_NAME}: {width - count} concepts are missing")
+
+
+def _is_concept(text: str, identifier: str | None) -> bool:
+    with suppress(ValueError, TypeError, KeyError, AttributeError):
+        return concept_from_json(text).id == identifier
+    return False
+
+
+def _check_editions(reader: PinnedReader) -> None:
+    """The editions of the vocabulary, and what undoing the last update needs, if there was one."""
+    if not reader.query("SELECT 1 FROM sqlite_master WHERE name = 'editions'"):
+        return
+    generation = reader.generation()
+    if reader.query(
+        "SELECT 1 FROM editions WHERE generation NOT IN (SELECT generation FROM changes) LIMIT 1"
+    ):
+        raise CollectionDamagedError(f"{DATABASE_NAME}: an edition is not in the change log")
+    for column, text, identifier in reader.query(
+        'SELECT "column", former.concept, id FROM former_concepts AS former '
+        'LEFT JOIN concepts USING ("column")'
+    ):
+        if identifier is None or (text is not None and not _is_concept(text, identifier)):
+            raise CollectionDamagedError(
+                f"{DATABASE_NAME}: the former concept in column {column} cannot be read"
+            )
+    rows = reader.rows_with_former_labels().tolist()
+    for start in range(0, len(rows), _PAGE):
+        for row, labels in reader.former_labels(rows[start : start + _PAGE]).items():
+            is_whole = False
+            with suppress(ValueError, TypeError, IndexError, AttributeError):
+                ResolvedLabels.stored(*labels)
+                is_whole = _are_columns(labels[0], generation.next_column)
+            if not is_whole or row >= generation.next_row:
+                raise CollectionDamagedError(
+                    f"{DATABASE_NAME}: the former labels of row {row} cannot be read"
+                )
 
 
 def _rebuild_segments(collection: Collection) -> None:

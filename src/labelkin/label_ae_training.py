@@ -243,10 +243,8 @@ def _rows_since(snapshot: Snapshot, model: LabelModel) -> npt.NDArray[np.int64]:
             f"{model.folder}: trained on another collection, so what is new here is not known; "
             "run `labelkin train` without --update"
         )
-    first = snapshot.entry(model.info.data["state"]["generation"]).next_row
-    rows = np.arange(first, snapshot.generation().next_row)
-    sizes = snapshot.label_sets().sizes()
-    return np.setdiff1d(rows[sizes[rows] > 0], snapshot.tombstones())
+    rows, _ = snapshot.documents_since(model.info.data["state"]["generation"])
+    return rows[snapshot.label_sets().sizes_of(rows) > 0]
 
 
 def _is_own(snapshot: Snapshot, model: LabelModel) -> bool:

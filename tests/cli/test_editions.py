@@ -90,7 +90,7 @@ def test_report_as_json(run: Run, collection: Path, edition: Path) -> None:
     assert report["followed"] == {"D000002": 1}
     assert report["resolved"] == {"Wheat": 1}
     assert report["withdrawn"] == [
-        {"id": "D000003", "name": "Oats", "successors": [], "documents": ["2"]}
+        {"id": "D000003", "name": "Oats", "successors": [], "documents": ["2"], "count": 1}
     ]
 
 

@@ -23,7 +23,12 @@ from labelkin import (
     Vocabulary,
     read_vocabulary,
 )
-from labelkin.exceptions import CollectionError, ConfigError, VocabularyError
+from labelkin.exceptions import (
+    CollectionDamagedError,
+    CollectionError,
+    ConfigError,
+    VocabularyError,
+)
 from labelkin.store.editions import EditionReport
 
 from ..runtime_data import fresh_documents  # noqa: TID252
@@ -143,6 +148,36 @@ def test_the_same_edition_changes_nothing(indexer: Indexer) -> None:
     assert indexer.vocabulary.concept("A") == OLD[0]
 
 
+def test_names_in_languages_that_no_document_has(indexer: Indexer) -> None:
+    edition = Vocabulary(replace(one, names={"fr": f"Nom {one.id}", **one.names}) for one in OLD)
+    report = indexer.update_vocabulary(edition)
+    assert (report.changes["translated"], report.reindexed, report.is_changed) == (6, 0, True)
+    assert not len(indexer.snapshot().tombstones())
+    # A document in the language follows; those in other languages stay in their rows.
+    indexer.add([Document("orge", "Champs d'orge", labels=("A", "D"), language="fr")])
+    report = indexer.update_vocabulary(Vocabulary(OLD))
+    assert (report.documents, report.reindexed) == (0, 1)
+    (found,) = indexer.neighbours([Document("", "Cereals", language="fr")])
+    assert found[0].id == "orge"
+    assert indexer.check().is_sound
+
+
+def test_the_first_documents_of_a_withdrawn_heading_are_listed(
+    indexer: Indexer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("labelkin.store.editions._COUNTED", 7)
+    indexer.add(
+        Document(f"s{number:03}", "Flour", labels=("E", "C")[: 1 + number % 2], language="en")
+        for number in range(150)
+    )
+    report = indexer.update_vocabulary(Vocabulary(NEW))
+    spelt, bread = report.withdrawn
+    assert (spelt.id, spelt.count, bread.id, bread.count) == ("E", 151, "C", 76)
+    assert spelt.documents == (*(f"s{number:03}" for number in range(99)), "spelt")
+    assert len(bread.documents) == 76
+    assert report.withdrawn_documents == 152
+
+
 def test_undo_restores_the_former_edition(indexer: Indexer) -> None:
     concepts, documents = state(indexer)
     indexer.update_vocabulary(Vocabulary(NEW))
@@ -157,6 +192,28 @@ def test_undo_restores_the_former_edition(indexer: Indexer) -> None:
         indexer.undo_vocabulary()
     indexer.update_vocabulary(Vocabulary(NEW))
     assert labels(indexer)["barley"] == (("B", "M"), ("B",))
+
+
+@pytest.mark.parametrize(
+    ("statement", "problem"),
+    [
+        ("UPDATE former_concepts SET concept = '{broken' WHERE concept IS NOT NULL",
+         "the former concept in column 0 cannot be read"),
+        ("UPDATE former_labels SET labels = x'ffffff7f'", "the former labels of row 6 cannot"),
+        ("UPDATE former_labels SET unresolved = '{'", "the former labels of row 6 cannot be read"),
+        ("INSERT INTO editions VALUES (-1, 1)", "an edition is not in the change log"),
+    ],
+)  # fmt: skip
+def test_damage_of_the_former_edition(indexer: Indexer, statement: str, problem: str) -> None:
+    indexer.update_vocabulary(Vocabulary(NEW))
+    assert indexer.check().is_sound
+    with indexer.collection.database.transaction() as connection:
+        connection.execute(statement)
+    (found,) = (one for one in indexer.check().findings if one.state == "damaged")
+    assert problem in found.problem
+    if "former_concepts" in statement:
+        with pytest.raises(CollectionDamagedError, match="'A' of the former edition cannot be"):
+            indexer.undo_vocabulary()
 
 
 def test_undo_keeps_what_has_happened_since(indexer: Indexer) -> None:
@@ -193,6 +250,30 @@ def test_labels_that_became_concepts_stay(tmp_path: Path) -> None:
         assert labels(indexer)["1"] == (("B", "Breakfast"), ())
         assert not report.withdrawn
         assert not indexer.vocabulary.concept("Breakfast").deprecated
+
+
+def test_only_labels_that_became_concepts_stay(tmp_path: Path) -> None:
+    """A concept of the vocabulary may look the same: an id and a name."""
+    plain = [Concept(f"P{number}", {"en": f"Plain {number}"}) for number in range(4)]
+    with Indexer.create(tmp_path / "c", Vocabulary(plain), language="en") as indexer:
+        one = Document("1", "Porridge", labels=("P0", "Breakfast"), language="en")
+        indexer.collection.path.joinpath("labelkin.toml").write_text('[labels]\nunknown = "keep"\n')
+        indexer.add([one])
+        other = Vocabulary([Concept("X", {"en": "Ships"})])
+        with pytest.raises(VocabularyError, match="lacks 4 of 4 headings; is it another"):
+            indexer.update_vocabulary(other)
+        report = indexer.update_vocabulary(Vocabulary([*plain[1:], Concept("N", {"en": "New"})]))
+        assert (report.changes["removed"], report.changes["added"]) == (1, 1)
+        assert [one.id for one in report.withdrawn] == ["P0"]
+        indexer.add([replace(one, id="2", labels=("N", "Lunch"))])
+        # With an edition between, labels have brought columns on both sides of it.
+        assert indexer.collection.columns_from_labels().tolist() == [False] * 4 + [
+            True, False, True,
+        ]  # fmt: skip
+        report = indexer.update_vocabulary(Vocabulary(plain[1:]))
+        assert [one.id for one in report.withdrawn] == ["N"]
+        in_use = {one.id for one in indexer.vocabulary if not one.deprecated}
+        assert in_use == {"P1", "P2", "P3", "Breakfast", "Lunch"}
 
 
 def test_added_documents_follow_as_well(indexer: Indexer) -> None:

@@ -216,7 +216,7 @@ def _print_report(report: EditionReport, names: Mapping[str, str]) -> None:
             ("New to the models", ", ".join(models) or "none"),
         ]
     )
-    carried = [heading for heading in report.withdrawn if heading.documents]
+    carried = [heading for heading in report.withdrawn if heading.count]
     if carried:
         print_line("\nNo longer suggested, and carried by documents:")
     for heading in carried[:_SHOWN]:

@@ -58,8 +58,8 @@ class HeadingTerms:
     A name is analysed in the language of the document, from which queries come that look
     for it, and in its own where the vocabulary has no name in the document's language. A
     deprecated heading goes by the name of the one that replaced it, if there is one.
-    Another edition of the vocabulary gives a new row to each document whose headings go by
-    other names, so names need no version here.
+    Another edition of the vocabulary gives a new row to each document whose headings have
+    another `indexed_name` in its language, so names need no version here.
     """
 
     def __init__(self, kinds: Sequence[TermKind], cache: TermCache) -> None:
@@ -112,12 +112,11 @@ def heading_texts(reader: Reader, columns: Sequence[int]) -> Iterator[Document]:
 
 def _names(concept: Concept, language: str) -> list[Document]:
     """The preferred name as texts to analyse; none for a concept that has only an id."""
-    own = concept.name_language(language)
-    if own is None:
+    indexed = concept.indexed_name(language)
+    if indexed is None:
         return []
-    return [
-        Document("", concept.names[own], language=one) for one in dict.fromkeys((language, own))
-    ]
+    own, name = indexed
+    return [Document("", name, language=one) for one in dict.fromkeys((language, own))]
 
 
 def _current(reader: Reader, concept: Concept) -> Concept:

@@ -329,9 +329,9 @@ class _File:
         except OSError as error:
             raise ModelDamagedError(f"{path}: {error.strerror}", _REMEDY) from error
 
-    def arrays(self, folder: Path) -> Arrays:
-        """The arrays in the file."""
-        path = self.verify(folder)
+    def arrays(self, folder: Path, *, is_verified: bool = True) -> Arrays:
+        """The arrays in the file; nothing else of it is read unless it `is_verified`."""
+        path = self.verify(folder) if is_verified else folder / self.name
         try:
             if not self.is_compressed:
                 return TensorFile(path, self.checksums)
@@ -395,6 +395,16 @@ def verify_reranker(folder: Path) -> None:
 def reranker_info(folder: Path) -> RerankInfo:
     """The description of the model in `folder`, without reading the model."""
     return _described(folder)[0]
+
+
+def known_columns(folder: Path) -> npt.NDArray[np.bool_]:
+    """For each column of the vocabulary then, whether documents that it learned from carry it."""
+    file = _described(folder)[1]["statistics"]
+    try:
+        arrays = file.arrays(folder, is_verified=False)
+        return np.asarray(arrays["statistics/frequencies"] > 0)
+    except KeyError as error:
+        raise _other_version(folder) from error
 
 
 def _statistics_arrays(knowledge: Knowledge) -> dict[str, npt.NDArray[Any]]:

@@ -92,8 +92,8 @@ CREATE TABLE changes (
 """
 
 # Made by the first update of the vocabulary: the generations that brought another
-# edition, and what undoing the last one needs. Rows are never reused, so a document that
-# is still in its row here has not been changed since.
+# edition, what undoing the last one needs, and which documents have only moved. Rows are
+# never reused, so a document that is still in its row here has not been changed since.
 EDITION_TABLES = (
     """CREATE TABLE IF NOT EXISTS editions (
     generation INTEGER PRIMARY KEY,
@@ -108,6 +108,10 @@ EDITION_TABLES = (
     labels BLOB NOT NULL,
     unresolved TEXT,
     heading_order BLOB
+)""",
+    """CREATE TABLE IF NOT EXISTS moves (
+    row INTEGER PRIMARY KEY,     -- of a document with the same labels, under other names,
+    former INTEGER NOT NULL      -- and its row before
 )""",
 )
 

@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from labelkin.exceptions import CollectionError, VocabularyError
+from labelkin.exceptions import CollectionDamagedError, CollectionError, VocabularyError
 from labelkin.store.collection import Collection
-from labelkin.store.database import EDITION_TABLES
+from labelkin.store.database import DATABASE_NAME, EDITION_TABLES
 from labelkin.store.derived import BuildProgress
-from labelkin.store.label_sets import COLUMN_TYPE, Rows
+from labelkin.store.label_sets import COLUMN_TYPE, LabelSets, Rows
 from labelkin.store.reader import Reader
 from labelkin.store.rows import (
     ResolvedLabels,
@@ -41,6 +41,10 @@ from labelkin.vocab.vocabulary import Vocabulary
 from labelkin.wording import counted
 
 _PAGE = 500
+# So many rows are counted at once.
+_COUNTED = 1 << 16
+# So many documents are listed for each heading that can no longer be suggested.
+_LISTED = 100
 # The places of LABEL_COLUMNS and of the language among the values of a document.
 _LABELS = slice(-4, -1)
 _LANGUAGE = 4
@@ -52,13 +56,15 @@ _MOST_LOST = 0.5
 class WithdrawnHeading:
     """A heading that can no longer be suggested, and the documents that carry it.
 
-    `successors` are the headings that it was split into.
+    `successors` are the headings that it was split into. `count` documents carry it;
+    `documents` has the ids of those, of the first hundred if there are more.
     """
 
     id: str
     name: str
     successors: tuple[str, ...] = ()
     documents: tuple[str, ...] = ()
+    count: int = 0
 
 
 @dataclass
@@ -69,7 +75,8 @@ class EditionReport:
     editions. `documents` have other labels: `followed` counts them by the heading that
     another one has replaced, `resolved` by labels that the edition before lacked;
     `unresolved` labels are still unknown. `reindexed` documents have the same headings
-    under other names. `new_to_models` counts for each trained model the new headings that
+    under other names. `withdrawn_documents` carry headings that can no longer be
+    suggested. `new_to_models` counts for each trained model the new headings that
     it does not know.
     """
 
@@ -82,14 +89,10 @@ class EditionReport:
     resolved: Counter[str] = field(default_factory=Counter)
     unresolved: Counter[str] = field(default_factory=Counter)
     withdrawn: list[WithdrawnHeading] = field(default_factory=list)
+    withdrawn_documents: int = 0
     new_headings: list[str] = field(default_factory=list)
     new_to_models: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
-
-    @property
-    def withdrawn_documents(self) -> int:
-        """How many documents carry headings that can no longer be suggested."""
-        return len({one for heading in self.withdrawn for one in heading.documents})
 
     def to_json(self) -> dict[str, Any]:
         """The report for programs."""
@@ -100,7 +103,7 @@ class EditionReport:
             "unresolved": dict(self.unresolved),
         }
         plain = replace(self, followed=Counter(), resolved=Counter(), unresolved=Counter())
-        return {**asdict(plain), **counters, "withdrawn_documents": self.withdrawn_documents}
+        return {**asdict(plain), **counters}
 
 
 def update_vocabulary(
@@ -135,8 +138,6 @@ class _Transition:
     """From one vocabulary to another with the same columns, and perhaps more.
 
     `successors` has for each column the one that documents follow to, mostly itself.
-    `renamed` tells whether the heading of a column goes by other names, which documents are
-    found by.
     """
 
     def __init__(self, before: Vocabulary, after: Vocabulary, diff: EditionDiff) -> None:
@@ -148,13 +149,20 @@ class _Transition:
         self.successors: npt.NDArray[np.int64] = np.array(
             [after.successor(column) for column in range(len(after))], dtype=np.int64
         )
-        self.renamed: npt.NDArray[np.bool_] = np.array(
-            [
-                _shown_names(before, column) != _shown_names(after, column)
-                for column in range(len(before))
-            ],
-            dtype=np.bool_,
-        )
+        # What headings go by, before and after, where the names differ in any language.
+        self._shown = {
+            column: (old, new)
+            for column in range(len(before))
+            if list((old := _shown(before, column)).names.items())
+            != list((new := _shown(after, column)).names.items())
+        }
+
+    def renamed(self, language: str | None) -> npt.NDArray[np.bool_]:
+        """For each column, whether documents in a language are found by another name of it."""
+        renamed = np.zeros(len(self.after), dtype=np.bool_)
+        for column, (old, new) in self._shown.items():
+            renamed[column] = old.indexed_name(language) != new.indexed_name(language)
+        return renamed
 
     def withdrawn(self) -> list[int]:
         """The columns that can no longer be suggested and that no single heading replaces."""
@@ -165,6 +173,60 @@ class _Transition:
             and not self.before[column].deprecated
             and self.successors[column] == column
         ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Withdrawn:
+    """The headings that can no longer be suggested, and how many documents carry any of them."""
+
+    headings: list[WithdrawnHeading]
+    documents: int
+
+    @classmethod
+    def of(cls, reader: Reader, transition: _Transition, gone: Rows) -> _Withdrawn:
+        """Those with most documents first; rows in `gone` do not count."""
+        columns = transition.withdrawn()
+        is_withdrawn = np.zeros(len(transition.before), dtype=np.bool_)
+        is_withdrawn[columns] = True
+        rows = np.setdiff1d(reader.label_sets().rows_with(is_withdrawn), gone)
+        counts, listed = _carriers(reader.label_sets(), rows, is_withdrawn)
+        ids = reader.ids_of(sorted({row for of_one in listed.values() for row in of_one}))
+        successors = transition.diff.successors()
+        concepts = {column: transition.after[column] for column in columns}
+        headings = [
+            WithdrawnHeading(
+                concept.id,
+                concept.name(),
+                successors.get(concept.id, ()),
+                tuple(sorted(ids[row] for row in listed.get(column, ()))),
+                int(counts[column]),
+            )
+            for column, concept in concepts.items()
+        ]
+        return cls(sorted(headings, key=lambda one: (-one.count, one.id)), len(rows))
+
+
+def _carriers(
+    label_sets: LabelSets, rows: Rows, wanted: npt.NDArray[np.bool_]
+) -> tuple[npt.NDArray[np.int64], dict[int, list[int]]]:
+    """How many of `rows` have each wanted column, and the first of them."""
+    counts = np.zeros(len(wanted), dtype=np.int64)
+    first: dict[int, list[int]] = {}
+    for start in range(0, len(rows), _COUNTED):
+        part = rows[start : start + _COUNTED]
+        starts, columns = label_sets.gather(part)
+        is_wanted = wanted[columns]
+        owners, columns = np.repeat(part, np.diff(starts))[is_wanted], columns[is_wanted]
+        order = np.argsort(columns, kind="stable")
+        owners, columns = owners[order], columns[order]
+        places = counts[columns] + np.arange(len(columns)) - np.searchsorted(columns, columns)
+        is_listed = places < _LISTED
+        for column, row in zip(
+            columns[is_listed].tolist(), owners[is_listed].tolist(), strict=True
+        ):
+            first.setdefault(column, []).append(row)
+        counts += np.bincount(columns, minlength=len(wanted))
+    return counts, first
 
 
 class _Change(ABC):
@@ -199,38 +261,54 @@ class _Change(ABC):
         started = time.monotonic()
         if dry_run:
             with closing(self._collection.pinned()) as reader:
-                report = self._apply(reader, self.transition(reader), None)
+                transition = self.transition(reader)
+                report = self._apply(reader, transition, self._withdrawn(reader, transition), None)
         else:
             self._collection.upgrade()
             # Other writers need not wait while editions are compared.
-            key = self._collection.vocabulary_state.key
-            transition = self.transition(self._collection)
+            with closing(self._collection.pinned()) as reader:
+                key, generation = reader.vocabulary_state.key, reader.generation()
+                transition = self.transition(reader)
+                withdrawn = self._withdrawn(reader, transition)
             with self._collection.database.transaction() as connection:
                 if self._collection.vocabulary_state.key != key:
                     transition = self.transition(self._collection)
+                if self._collection.generation() != generation:
+                    withdrawn = self._withdrawn(self._collection, transition)
                 writer = _Writer(connection, self._collection, transition, self.can_be_undone)
-                report = self._apply(self._collection, transition, writer)
+                report = self._apply(self._collection, transition, withdrawn, writer)
                 writer.finish()
             if self._collection.pending_rows():
                 self._collection.flush_label_sets()
         report.seconds = time.monotonic() - started
         return report
 
+    def _withdrawn(self, reader: Reader, transition: _Transition) -> _Withdrawn:
+        gone = reader.tombstones()
+        # An update leaves headings that it withdraws to their documents, undoing it does not.
+        if not self.can_be_undone:
+            gone = np.union1d(gone, self.rows(reader, transition))
+        return _Withdrawn.of(reader, transition, gone)
+
     def _apply(
-        self, reader: Reader, transition: _Transition, writer: _Writer | None
+        self,
+        reader: Reader,
+        transition: _Transition,
+        withdrawn: _Withdrawn,
+        writer: _Writer | None,
     ) -> EditionReport:
         tombstones = reader.tombstones()
-        renamed = np.pad(transition.renamed, (0, len(transition.appended)))
+        renamed = {language: transition.renamed(language) for language in reader.languages()}
+        in_any = np.any([np.zeros(len(transition.after), np.bool_), *renamed.values()], axis=0)
         relabelled = np.setdiff1d(self.rows(reader, transition), tombstones)
-        reindexed = np.setdiff1d(reader.label_sets().rows_with(renamed), tombstones)
-        # An update leaves headings that it withdraws to their documents, undoing it does not.
-        gone = tombstones if self.can_be_undone else np.union1d(tombstones, relabelled)
+        reindexed = np.setdiff1d(reader.label_sets().rows_with(in_any), tombstones)
         changes = transition.diff.changes
         report = EditionReport(
             headings=sum(not concept.deprecated for concept in transition.after),
             changes=transition.diff.counts(),
             is_changed=bool(transition.changed or transition.appended),
-            withdrawn=_withdrawn(reader, transition, gone),
+            withdrawn=withdrawn.headings,
+            withdrawn_documents=withdrawn.documents,
             new_headings=[
                 change.concept.id for kind in ("added", "restored") for change in changes[kind]
             ],
@@ -241,7 +319,11 @@ class _Change(ABC):
             page = dict(sorted(reader.stored_documents(wanted)))
             labels = self.labels(reader, transition, page, report)
             changed = {row for row, new in labels.items() if new[:-2] != page[row][_LABELS]}
-            moved = [row for row in page if row in changed or _has_any(page[row], renamed)]
+            moved = [
+                row
+                for row, values in page.items()
+                if row in changed or _has_any(values, renamed[values[_LANGUAGE]])
+            ]
             report.documents += len(changed)
             report.reindexed += len(moved) - len(changed)
             report.is_changed = report.is_changed or bool(moved)
@@ -279,15 +361,23 @@ class _Update(_Change):
         """From the reader's vocabulary to the new edition."""
         before = reader.vocabulary
         diff = compare_editions(before, self._vocabulary)
+        headings, removed = diff.old, diff.changes["removed"]
         if self._keeps_unknown:
-            diff.changes["removed"][:] = [
-                change for change in diff.changes["removed"] if not _is_ad_hoc(change.concept)
+            is_from_label = reader.columns_from_labels()
+            # An edition that has adopted such a concept has usually given it more than a name.
+            lacking = [
+                change
+                for change in removed
+                if not is_from_label[before.column(change.concept.id)]
+                or not _is_ad_hoc(change.concept)
             ]
+            headings -= len(removed) - len(lacking)
+            removed[:] = lacking
         counts = diff.counts()
         lost = counts["removed"] + counts["deprecated"]
-        if lost > _MOST_LOST * diff.old and not self._force:
+        if lost > _MOST_LOST * headings and not self._force:
             raise VocabularyError(
-                f"the new edition lacks {lost:,} of {counted(diff.old, 'heading')}; is it another "
+                f"the new edition lacks {lost:,} of {counted(headings, 'heading')}; is it another "
                 "vocabulary? `--force` (force=True) updates all the same"
             )
         return _Transition(before, _updated(before, self._vocabulary, diff), diff)
@@ -436,6 +526,10 @@ class _Writer:
                 "INSERT INTO former_labels VALUES (?, ?, ?, ?)",
                 ((moves[row], *values) for row, values in former.items()),
             )
+        self._connection.executemany(
+            "INSERT INTO moves VALUES (?, ?)",
+            ((new, row) for row, new in moves.items() if row not in former),
+        )
         self._rows += len(labels)
 
     def finish(self) -> None:
@@ -451,7 +545,7 @@ class _Writer:
 
 
 def _is_ad_hoc(concept: Concept) -> bool:
-    """Whether a concept may come from the label of a document: an id and at most one name."""
+    """Whether a concept is as the label of a document brings it: an id and at most one name."""
     return len(concept.names) <= 1 and replace(concept, names={}) == Concept(concept.id, {})
 
 
@@ -481,15 +575,21 @@ def _updated(before: Vocabulary, edition: Vocabulary, diff: EditionDiff) -> Voca
 
 def _restored(concept: Concept, former: str | None) -> Concept:
     """A concept as it was; one that the former edition lacks is deprecated."""
-    if former is not None:
+    if former is None:
+        return replace(concept, deprecated=True, replaced_by=())
+    try:
         return concept_from_json(former)
-    return replace(concept, deprecated=True, replaced_by=())
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise CollectionDamagedError(
+            f"{DATABASE_NAME}: the concept {concept.id!r} of the former edition cannot be read",
+            "restore it from a backup",
+        ) from error
 
 
-def _shown_names(vocabulary: Vocabulary, column: int) -> Mapping[str, str]:
-    """The names that a heading goes by: those of the one that has replaced it."""
+def _shown(vocabulary: Vocabulary, column: int) -> Concept:
+    """What a heading goes by: the one that has replaced it, else itself."""
     concept = vocabulary[column]
-    return (concept.current(vocabulary.get) or concept).names
+    return concept.current(vocabulary.get) or concept
 
 
 def _has_any(values: Values, columns: npt.NDArray[np.bool_]) -> bool:
@@ -500,32 +600,3 @@ def _has_any(values: Values, columns: npt.NDArray[np.bool_]) -> bool:
 def _with_labels(values: Values, labels: Values) -> Values:
     """As `corrected_values`, with stored labels (LABEL_COLUMNS)."""
     return checked_values(values, (*labels, values[-1]))
-
-
-def _withdrawn(reader: Reader, transition: _Transition, gone: Rows) -> list[WithdrawnHeading]:
-    """The headings that can no longer be suggested, those with most documents first.
-
-    Rows in `gone` do not count.
-    """
-    columns = transition.withdrawn()
-    flags = np.zeros(len(transition.before), dtype=np.bool_)
-    flags[columns] = True
-    label_sets = reader.label_sets()
-    rows = np.setdiff1d(label_sets.rows_with(flags), gone)
-    documents: dict[int, list[str]] = {column: [] for column in columns}
-    ids = reader.ids_of(rows.tolist())
-    for row in rows.tolist():
-        for column in label_sets.columns(row).tolist():
-            if column in documents:
-                documents[column].append(ids[row])
-    successors = transition.diff.successors()
-    withdrawn = [
-        WithdrawnHeading(
-            transition.after[column].id,
-            transition.after[column].name(),
-            successors.get(transition.after[column].id, ()),
-            tuple(sorted(documents[column])),
-        )
-        for column in columns
-    ]
-    return sorted(withdrawn, key=lambda heading: (-len(heading.documents), heading.id))

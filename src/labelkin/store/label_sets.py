@@ -58,6 +58,7 @@ _FORMAT_VERSION = 1
 _OPEN_ATTEMPTS = 5
 _HISTORY = 1000
 _CHUNK = 1 << 20
+_COUNTED = 1 << 16
 _SEGMENT_ROWS = 50_000
 _COMPARED = 10_000
 # A file is listed at once when it has been written.
@@ -210,10 +211,14 @@ class LabelSets:
             for start in range(0, len(segment.columns), _CHUNK):
                 part = segment.columns[start : start + _CHUNK]
                 counts += np.bincount(part, minlength=width)
-        dropped = dropped[dropped < self.rows]
-        for start in range(0, len(dropped), _CHUNK):
-            _, part = self.gather(dropped[start : start + _CHUNK])
-            counts -= np.bincount(part, minlength=width)
+        return counts - self.counts(dropped[dropped < self.rows], width)
+
+    def counts(self, rows: Rows, width: int) -> npt.NDArray[np.int64]:
+        """How often each column occurs in `rows`; some of them at a time."""
+        counts = np.zeros(width, dtype=np.int64)
+        for start in range(0, len(rows), _COUNTED):
+            _, part = self.gather(rows[start : start + _COUNTED])
+            counts += np.bincount(part, minlength=width)
         return counts
 
 

@@ -8,10 +8,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from labelkin.corpus.document import Document
 from labelkin.corpus.language import detect_language, usual_languages
@@ -205,12 +207,26 @@ class Reader(ABC):
 
     def _latest_edition(self) -> tuple[int, bool]:
         """The generation that brought the edition, and whether it can be undone."""
-        if not self._query("SELECT 1 FROM sqlite_master WHERE name = 'editions'"):
+        if not self._has_table("editions"):
             return 0, False
         ((generation, can_be_undone),) = self._query(
             "SELECT generation, can_be_undone FROM editions ORDER BY generation DESC LIMIT 1"
         )
         return int(generation), bool(can_be_undone)
+
+    def columns_from_labels(self) -> npt.NDArray[np.bool_]:
+        """For each column, whether the label of a document has brought its concept."""
+        editions = set()
+        if self._has_table("editions"):
+            editions = set(self._query("SELECT generation FROM editions"))
+        widths = self._query(
+            "SELECT next_column, min(generation) FROM changes GROUP BY next_column ORDER BY 1"
+        )
+        # The first entry of the change log has the vocabulary that the collection began with.
+        is_from_label = np.zeros(widths[-1][0], dtype=np.bool_)
+        for (first, _), (end, generation) in pairwise(widths):
+            is_from_label[first:end] = (generation,) not in editions
+        return is_from_label
 
     def former_concepts(self) -> dict[int, str | None] | None:
         """The concepts that the last update has changed, as they were, in JSON; by column.
@@ -231,6 +247,37 @@ class Reader(ABC):
         columns = f"row, {LABEL_COLUMNS}"
         selected = self._selected(f"SELECT {columns} FROM former_labels WHERE row", rows)
         return {row: tuple(values) for row, *values in selected}
+
+    def documents_since(self, generation: int) -> tuple[Rows, Rows]:
+        """The rows of documents that are new since a generation, and of those that are gone.
+
+        A document that has only moved, because its headings have other names, is neither.
+        """
+        first = self.entry(generation).next_row
+        tombstones = self.tombstones()
+        new = np.setdiff1d(np.arange(first, self.generation().next_row), tombstones)
+        gone = np.array(
+            self.tombstones_between(generation, self.generation().number), dtype=np.int64
+        )
+        gone = np.sort(gone[gone < first])
+        moved, origins = self._moves_from(first)
+        is_same = (origins < first) & np.isin(moved, new)
+        return np.setdiff1d(new, moved[is_same]), np.setdiff1d(gone, origins[is_same])
+
+    def _moves_from(self, first: int) -> tuple[Rows, Rows]:
+        """The rows from `first` on that documents have moved to, and their first rows before."""
+        if not self._has_table("moves"):
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        moves = self._query("SELECT row, former FROM moves WHERE row >= ? ORDER BY row", (first,))
+        rows, former = np.array(moves, dtype=np.int64).reshape(-1, 2).T
+        # A document may have moved several times.
+        while (again := np.isin(former, rows)).any():
+            former = former.copy()
+            former[again] = former[np.searchsorted(rows, former[again])]
+        return rows, former
+
+    def _has_table(self, name: str) -> bool:
+        return bool(self._query("SELECT 1 FROM sqlite_master WHERE name = ?", (name,)))
 
     def any_deprecated(self) -> bool:
         """Whether any concept is deprecated, from the database itself."""

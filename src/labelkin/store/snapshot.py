@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import finalize
@@ -90,6 +91,15 @@ class PinnedReader(Reader):
         return [row for (row,) in rows]
 
 
+@dataclass(frozen=True, eq=False)
+class ChangesSince:
+    """How many documents are new and gone, and how many of the new ones carry each label."""
+
+    added: int
+    removed: int
+    label_frequencies: npt.NDArray[np.int64]
+
+
 class Snapshot(PinnedReader):
     """Generation, settings, vocabulary, label sets and tombstones of one moment."""
 
@@ -120,6 +130,17 @@ class Snapshot(PinnedReader):
             return counts
 
         return self._values.get("label frequencies", count)
+
+    def changes_since(self, generation: int) -> ChangesSince:
+        """What has changed since a generation; counted once."""
+
+        def count() -> ChangesSince:
+            new, gone = self.documents_since(generation)
+            counts = self._label_sets.counts(new, self._generation.next_column)
+            counts.setflags(write=False)
+            return ChangesSince(len(new), len(gone), counts)
+
+        return self._values.get(("changes since", generation), count)
 
     def count(self) -> int:
         """How many documents there are."""

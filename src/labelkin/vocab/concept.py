@@ -51,6 +51,11 @@ class Concept:
                 return known
         return next(iter(self.names), None)
 
+    def indexed_name(self, language: str | None) -> tuple[str, str] | None:
+        """Language and preferred name by which documents in `language` are found, if any."""
+        known = self.name_language(language or "en")
+        return None if known is None else (known, self.names[known])
+
     def all_names(self) -> Iterator[str]:
         """The preferred names and synonyms in all languages."""
         yield from self.names.values()
