@@ -385,6 +385,21 @@ def test_leftovers(run: Run, reranked: str) -> None:
     # What runs at this moment, and what can be resumed.
     running = folder / f".labelkin.toml.{os.getpid()}-0123abcd.part"
     running.touch()
+    # What processes of another container may be writing, and what is not labelkin's.
+    others = [
+        folder / f"labels/.manifest.json.{nobody}-4567cdef.part",
+        folder / "models/lsa/0123456789abcdef.npz",
+        folder / "indexes/notes/plan.txt",
+        folder / "indexes/terms-other/its-own.bin",
+        folder / "indexes/sample-texts/one.txt",
+        folder / "indexes/terms-list",
+        folder / "indexes/README",
+    ]
+    for path in others:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"something")
+    for path in others[1:]:
+        os.utime(path, (long_ago, long_ago))
     checkpoint = folder / "models" / "label-ae" / "checkpoint" / "checkpoint.json"
     checkpoint.parent.mkdir(parents=True)
     checkpoint.touch()
@@ -401,8 +416,9 @@ def test_leftovers(run: Run, reranked: str) -> None:
     assert code == 0
     assert {states[part] for part in found} == {"repaired"}
     assert not any((folder / name).exists() for name in left)
-    assert running.exists()
-    assert checkpoint.exists()
+    assert all(path.exists() for path in (running, checkpoint, *others))
+    run("compact", folder)
+    assert all(path.exists() for path in (running, checkpoint, *others))
     assert "leftover" not in findings(run, folder)[1].values()
 
 
