@@ -19,12 +19,13 @@ import pytest
 
 from labelkin import Document, Indexer
 from labelkin.exceptions import (
+    CollectionBusyError,
     CollectionDamagedError,
     CollectionError,
     CollectionExistsError,
     CollectionFullError,
 )
-from labelkin.integrity import check_collection
+from labelkin.integrity import CheckReport, check_collection
 
 from .runtime_data import fresh_documents, signature
 
@@ -209,6 +210,58 @@ def test_what_is_damaged_is_left_out(source: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "copy" / "models" / "rerank").exists()
     assert check_collection(tmp_path / "copy").is_sound
     assert ids(tmp_path / "copy") == ids(source)
+
+
+def test_leftovers_are_not_called_damaged(source: Path, tmp_path: Path) -> None:
+    sample = source / "indexes" / "sample-0123abcd" / "terms" / "labelkin.json"
+    segment = source / "labels" / "000000000007-000000000009.starts.npy"
+    for path in (sample, segment):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"something")
+    with Indexer.open(source, read_only=True) as indexer:
+        report = indexer.backup(tmp_path / "copy")
+    assert report.left_out == {}
+    assert not [*(tmp_path / "copy").rglob("sample-*")]
+    assert not (tmp_path / "copy" / "labels" / segment.name).exists()
+    assert sample.exists()
+    assert segment.exists()
+
+
+def test_what_is_in_a_log_is_kept(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def check(folder: Path, *, repair: bool) -> CheckReport:
+        report = check_collection(folder, repair=repair)
+        database, elsewhere = folder / "documents.sqlite", tmp_path / "elsewhere.sqlite"
+        with closing(sqlite3.connect(database)) as connection:
+            connection.execute("CREATE TABLE written (at_last)")
+            connection.commit()
+            # As a process leaves them that is killed.
+            for end in ("", "-wal"):
+                shutil.copyfile(f"{database}{end}", f"{elsewhere}{end}")
+        for end in ("", "-wal"):
+            shutil.copyfile(f"{elsewhere}{end}", f"{database}{end}")
+        assert Path(f"{database}-wal").stat().st_size
+        return report
+
+    monkeypatch.setattr("labelkin.backup.check_collection", check)
+    with Indexer.open(source, read_only=True) as indexer:
+        indexer.backup(tmp_path / "copy")
+    assert not [*(tmp_path / "copy").rglob("*-wal"), *(tmp_path / "copy").rglob("*-shm")]
+    with closing(sqlite3.connect(tmp_path / "copy" / "documents.sqlite")) as connection:
+        assert connection.execute("SELECT count(*) FROM written").fetchall() == [(0,)]
+
+
+def test_another_backup_to_the_same_place(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("labelkin.backup.FileLock.take", lambda _: False)
+    with (
+        Indexer.open(source, read_only=True) as indexer,
+        pytest.raises(CollectionBusyError, match="another backup to the same place"),
+    ):
+        indexer.backup(tmp_path / "new" / "copy")
+    assert not [*(tmp_path / "new").iterdir()]
 
 
 def test_damaged_documents_are_not_copied(source: Path, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from labelkin import Document, Indexer
 from labelkin.demo import demo_concepts, demo_documents
 from labelkin.exceptions import CollectionBusyError, CollectionFullError, CollectionReadOnlyError
 from labelkin.integrity import check_collection
-from labelkin.leftovers import COMPACTING
+from labelkin.leftovers import COMPACTING, find_leftovers
 from labelkin.store import label_sets
 from labelkin.store.locks import FileLock
 from labelkin.vocab import Vocabulary
@@ -330,3 +330,31 @@ def test_a_full_disk(grown: Path, tmp_path: Path, mounted: Callable) -> None:
         with Indexer.open(folder) as indexer:
             assert indexer.compact().is_complete
         assert not check_collection(folder).problems
+
+
+def test_segments_of_a_writer_are_no_leftovers(
+    grown: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("labelkin.store.database.WRITER_PATIENCE_SECONDS", 0.1)
+    segment = grown / "labels" / "000000000000-000000009999.starts.npy"
+    segment.touch()
+    with Indexer.open(grown) as indexer, Indexer.open(grown) as other:
+        assert find_leftovers(indexer.collection) == []
+        writer, done = Event(), Event()
+
+        def write() -> None:
+            with other.collection.database.transaction():
+                writer.set()
+                done.wait(30)
+
+        thread = Thread(target=write)
+        thread.start()
+        writer.wait(30)
+        try:
+            assert find_leftovers(indexer.collection, remove=True) == []
+        finally:
+            done.set()
+            thread.join()
+        assert segment.exists()
+        assert [one.path for one in find_leftovers(indexer.collection, remove=True)] == [segment]
+    assert not segment.exists()

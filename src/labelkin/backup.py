@@ -32,6 +32,7 @@ from labelkin.exceptions import (
 from labelkin.integrity import check_collection
 from labelkin.layout import DATABASE_NAME, DESK_NAME, LABELS_NAME, MANIFEST_NAME
 from labelkin.leftovers import CHECKPOINT
+from labelkin.neighbours.sample_search import SAMPLE_PREFIX
 from labelkin.store.collection import Collection
 from labelkin.store.config import CONFIG_NAME
 from labelkin.store.database import Database
@@ -84,8 +85,10 @@ def back_up(
         folder.mkdir()
         # Tells other backups that this one is not finished yet.
         with FileLock(folder) as lock:
-            lock.take()
             try:
+                if not lock.take():
+                    message = "another backup to the same place has just begun; try again"
+                    raise CollectionBusyError(f"{target}: {message}")
                 report = _Copy(collection, target, folder, indexes=indexes).run(progress)
                 _publish(folder, target)
             finally:
@@ -171,7 +174,10 @@ class _Copy:
                 raise CollectionBusyError(f"{folder}: changes all the time; try again later")
 
     def _copy_derived(self) -> None:
-        folders = (LABELS_NAME, *(f"indexes/{one.name}" for one in self._listed("indexes")))
+        indexes = [one.name for one in self._listed("indexes")]
+        # Not those of a training that is running.
+        kept = (f"indexes/{name}" for name in indexes if not name.startswith(SAMPLE_PREFIX))
+        folders = (LABELS_NAME, *kept)
         cache = self._listed("cache")
         (self._folder / "cache").mkdir()
         for name in (*folders, *(f"cache/{one.name}" for one in cache if one.is_dir())):
@@ -244,9 +250,19 @@ class _Copy:
             elif one.state == "damaged":
                 raise CollectionDamagedError(f"{self._path / one.part}: {one.problem}", _SEE)
             self._left_out[one.part] = f"damaged: {one.problem}"
-        # Readers leave SQLite's logs behind, which are empty.
-        for path in [*self._folder.rglob("*-shm"), *self._folder.rglob("*-wal")]:
-            path.unlink()
+        _remove_logs(self._folder)
+
+
+def _remove_logs(folder: Path) -> None:
+    """Delete SQLite's logs, which readers leave behind; what is in one goes to its database."""
+    for log in folder.rglob("*-wal"):
+        if log.stat().st_size:
+            with closing(sqlite3.connect(log.with_name(log.name.removesuffix("-wal")))) as database:
+                database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    for path in [*folder.rglob("*-wal"), *folder.rglob("*-shm")]:
+        log = path.with_name(f"{path.name[:-4]}-wal")
+        if not log.exists() or not log.stat().st_size:
+            path.unlink(missing_ok=True)
 
 
 def _copy_file(source: IO[bytes], target: Path, size: int) -> None:

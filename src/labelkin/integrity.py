@@ -57,6 +57,7 @@ from labelkin.store.snapshot import PinnedReader
 from labelkin.wording import counted
 
 _PAGE = 1000
+_ROWS = 10_000
 # So many documents are looked at where comparing all of them would take as long as a rebuild.
 _SAMPLE = 100
 _NO_CHECKSUM = "no checksum recorded, an earlier version wrote it; it gets one when next written"
@@ -64,13 +65,14 @@ _RESUME = "an unfinished training; `labelkin train {path} --resume` continues it
 _TRAIN = "train again: `labelkin train {path}`"
 _RESTORE = "restore it from a backup"
 
-State = Literal["sound", "damaged", "no checksum", "repaired", "leftover"]
+State = Literal["sound", "damaged", "no checksum", "repaired", "leftover", "removed"]
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One part of a collection: its name within the folder, and what is wrong with it.
 
+    A leftover of a killed process is no damage; one that was deleted is `removed`.
     `note` says what a sound part holds.
     """
 
@@ -96,7 +98,7 @@ class CheckReport:
 
     @property
     def problems(self) -> list[Finding]:
-        """What is wrong, or was."""
+        """What is damaged, or was."""
         return [one for one in self.findings if one.state in ("damaged", "repaired")]
 
 
@@ -184,8 +186,8 @@ class _Check:
         return True
 
     def _check_leftovers(self, collection: Collection) -> None:
-        state: State = "repaired" if self.repair else "leftover"
-        remedy = "removed" if self.repair else "--repair removes it"
+        state: State = "removed" if self.repair else "leftover"
+        remedy = "" if self.repair else "--repair removes it"
         for leftover in find_leftovers(collection, remove=self.repair):
             part = leftover.path.relative_to(self.path).as_posix()
             self.findings.append(Finding(part, state, leftover.reason, remedy))
@@ -419,8 +421,7 @@ def _compared(
     `gone` is the generation up to which it has dropped removed documents.
     """
     end = min(state.next_row, reader.generation().next_row)
-    statement = "SELECT row FROM documents WHERE row < ? AND length(labels) > 0"
-    labelled = np.array([row for (row,) in reader.query(statement, (end,))], dtype=np.int64)
+    labelled = _labelled_rows(reader, end)
     stored = rows[rows < end]
     since = np.array(reader.removed_since(), dtype=np.int64)
     known = np.array(reader.tombstones_between(gone, reader.generation().number), dtype=np.int64)
@@ -439,6 +440,16 @@ def _compared(
     if behind := reader.generation().next_row - end:
         text += f", {counted(behind, 'row')} behind the database"
     return text
+
+
+def _labelled_rows(reader: PinnedReader, end: int) -> npt.NDArray[np.int64]:
+    """The rows before `end` of documents with labels, ascending; read some at a time."""
+    statement = "SELECT row FROM documents WHERE row >= ? AND row < ? AND length(labels) > 0"
+    parts = [np.empty(0, dtype=np.int64)]
+    for first in range(0, end, _ROWS):
+        page = reader.query(statement, (first, min(first + _ROWS, end)))
+        parts.append(np.fromiter((row for (row,) in page), np.int64, len(page)))
+    return np.sort(np.concatenate(parts))
 
 
 def _check_terms(folder: Path, reader: PinnedReader) -> str:

@@ -2,7 +2,9 @@
 
 Everything is written under another name, or listed last, so a kill costs nothing but
 the space of what was not finished. Files that another process may be writing at this
-moment are no leftovers: its lock, or its number in the name of a file, tells.
+moment are no leftovers: its lock tells or, of a file that replaces another, its number in
+the name and the time of the last write. Neither are files with names that labelkin does
+not give.
 """
 
 from __future__ import annotations
@@ -11,15 +13,16 @@ import json
 import os
 import re
 import shutil
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from labelkin.checksums import read_sealed
-from labelkin.exceptions import LabelkinError
+from labelkin.exceptions import CollectionBusyError, LabelkinError
 from labelkin.neighbours.engine import ENGINES
 from labelkin.neighbours.sample_search import SAMPLE_PREFIX
 from labelkin.neighbours.term_index import stored_index
@@ -33,8 +36,17 @@ COMPACTING = ".compact.lock"
 CHECKPOINT = "checkpoint"
 # The one model whose training has an index of a sample.
 _RERANKER = "rerank"
+# Fitted without a lock; the next fit deletes what a killed one has left.
+_UNLOCKED = "lsa"
+# The number of a process means nothing in another container.
+_ABANDONED_SECONDS = 600
 
 _UNFINISHED = re.compile(r"\..+\.(\d+)-[0-9a-f]{8}\.part")
+# What engines and trainings write to a folder before its record.
+_OF_BUILD = re.compile(
+    r"terms|labelkin\.json|meta\.json|\.managed\.json|\.tantivy-\w+\.lock|\.tmp\w+|\..+\.part"
+    r"|(?:segment|removed)-\d+|[0-9a-f]{32}\..+"
+)
 _OF_MODEL = re.compile(r"(?:.+-)?([0-9a-f]{16,})\.\w+")
 _COMPACTION = "unfinished files of a compaction"
 _WRITING = "a file that was not finished"
@@ -54,7 +66,12 @@ class Leftover:
     def at(cls, path: Path, reason: str) -> Leftover:
         """A leftover with its size."""
         paths = path.rglob("*") if path.is_dir() else [path]
-        return cls(path, reason, sum(one.stat().st_size for one in paths if one.is_file()))
+        size = 0
+        for one in paths:
+            # Its owner may have deleted it meanwhile.
+            with suppress(FileNotFoundError):
+                size += one.stat().st_size if one.is_file() else 0
+        return cls(path, reason, size)
 
     def remove(self) -> None:
         """Delete it."""
@@ -72,31 +89,31 @@ def find_leftovers(
     `is_compacting` if the caller holds the lock of compactions.
     """
     leftovers = []
-    for leftover in _found(collection, is_compacting=is_compacting):
+    for leftover in _found(collection, remove=remove, is_compacting=is_compacting):
         leftovers.append(leftover)
         if remove:
             leftover.remove()
     return leftovers
 
 
-def _found(collection: Collection, *, is_compacting: bool) -> Iterator[Leftover]:
+def _found(collection: Collection, *, remove: bool, is_compacting: bool) -> Iterator[Leftover]:
     """All leftovers, each while the lock is held that keeps others from using its place."""
     path = collection.path
     yield from _unfinished(path)
     with _locked(path / COMPACTING) as is_free:
         if is_free or is_compacting:
-            indexes = (path / "indexes").glob(".*.compact")
+            indexes = (path / "indexes").glob(".terms-*.compact")
             for folder in (beside(collection.segments.folder, "compact"), *indexes):
                 if folder.is_dir():
                     yield Leftover.at(folder, _COMPACTION)
-    for file in collection.segments.leftovers():
-        yield Leftover.at(file, "a label segment that is not listed")
+    yield from _of_segments(collection, remove=remove)
+    # Listed before the lock is looked at: a training takes it first.
+    samples = sorted((path / "indexes").glob(f"{SAMPLE_PREFIX}*"))
     with _locked(path / "models" / _RERANKER / TRAINING_LOCK) as is_free:
         if is_free:
-            samples = sorted((path / "indexes").glob(f"{SAMPLE_PREFIX}*"))
-            yield from (Leftover.at(folder, _TRAINING) for folder in samples)
-    for folder in sorted((path / "indexes").glob("[!.]*")):
-        if not folder.name.startswith(SAMPLE_PREFIX):
+            yield from (Leftover.at(folder, _TRAINING) for folder in samples if _is_own(folder))
+    for pattern in ("terms-*", "vectors-*"):
+        for folder in sorted((path / "indexes").glob(pattern)):
             yield from _of_index(folder)
     for folder in sorted((path / "cache").glob("vectors-*")):
         with _locked(beside(folder, "write")) as is_free:
@@ -104,14 +121,15 @@ def _found(collection: Collection, *, is_compacting: bool) -> Iterator[Leftover]
                 files = VectorFile(folder, "V16").leftovers()
                 yield from (Leftover.at(file, _WRITING) for file in files)
     for folder in sorted((path / "models").glob("[!.]*")):
-        yield from _of_model(folder)
+        if folder.name != _UNLOCKED:
+            yield from _of_model(folder)
 
 
 def _unfinished(path: Path) -> Iterator[Leftover]:
     """Files that were going to replace others, of processes that are no more."""
     for file in sorted(path.rglob("*.part")):
         match = _UNFINISHED.fullmatch(file.name)
-        if match and not _is_running(int(match[1])):
+        if match and not _is_running(int(match[1])) and _is_abandoned(file):
             yield Leftover.at(file, _WRITING)
 
 
@@ -126,6 +144,32 @@ def _is_running(process: int) -> bool:
     return True
 
 
+def _is_abandoned(file: Path) -> bool:
+    """Whether nothing has been written to a file for a while."""
+    try:
+        return file.stat().st_mtime < time.time() - _ABANDONED_SECONDS
+    except FileNotFoundError:
+        return False
+
+
+def _of_segments(collection: Collection, *, remove: bool) -> Iterator[Leftover]:
+    """Label segments that are not listed. Whoever writes them holds the write transaction."""
+    reason = "a label segment that is not listed"
+    files = collection.segments.leftovers()
+    if not remove:
+        yield from (Leftover.at(file, reason) for file in files if _is_abandoned(file))
+    elif files:
+        # Another process that writes for long may be writing them.
+        with suppress(CollectionBusyError), collection.database.transaction():
+            files = collection.segments.leftovers()
+            yield from (Leftover.at(file, reason) for file in files)
+
+
+def _is_own(folder: Path) -> bool:
+    """Whether a folder holds nothing but what labelkin writes to one of its name."""
+    return folder.is_dir() and all(_OF_BUILD.fullmatch(one.name) for one in folder.iterdir())
+
+
 def _of_index(folder: Path) -> Iterator[Leftover]:
     with _locked(beside(folder, "write")) as is_free:
         if not is_free:
@@ -134,7 +178,7 @@ def _of_index(folder: Path) -> Iterator[Leftover]:
             files = VectorFile(folder, np.int64).leftovers()
         elif not (folder / "labelkin.json").exists():
             with _locked(beside(folder, "open")) as is_unused:
-                if is_unused:
+                if is_unused and _is_own(folder):
                     yield Leftover.at(folder, _BUILD)
             return
         else:

@@ -11,9 +11,10 @@ import pytest
 
 from labelkin import Document, Indexer
 from labelkin.autoencoder.columns import LabelColumns
-from labelkin.autoencoder.latents import Latents, LatentStore
+from labelkin.autoencoder.latents import Latents, LatentStore, verify_latents
 from labelkin.autoencoder.model import MODEL_NAME, LabelModel
 from labelkin.scoring.latent_decoder import LatentDecoder
+from labelkin.store.derived import StoreDamagedError
 
 from .label_data import QUICK
 
@@ -157,3 +158,20 @@ def test_a_collection_that_cannot_be_written_to(indexer):
         found = opened(reader).of(rows)
         assert not (folder_of(reader) / "latents.json").exists()
     np.testing.assert_allclose(found, expected(indexer, rows), rtol=1e-2, atol=1e-2)
+
+
+def test_only_documents_that_are_there_are_compared(indexer):
+    opened(indexer)
+    path = folder_of(indexer) / "latents.json"
+    content = json.loads(path.read_text())
+    del content["checksum"], content["checksums"]
+    path.write_text(json.dumps(content))
+    indexer.remove([next(iter(indexer.documents())).id])
+    vectors = np.memmap(vectors_of(indexer), np.float16, "r+", shape=(600, 16))
+    vectors[0] += 1
+    vectors.flush()
+    assert not verify_latents(folder_of(indexer), indexer.collection.snapshot())
+    vectors[599] += 1
+    vectors.flush()
+    with pytest.raises(StoreDamagedError, match="the latent vector of row 599"):
+        verify_latents(folder_of(indexer), indexer.collection.snapshot())

@@ -327,7 +327,10 @@ def row_removed(folder: Path) -> None:
     (folder / "labelkin.json").write_text(json.dumps(record))
 
 
-def test_an_index_that_lacks_a_document(run: Run, collection: Path) -> None:
+def test_an_index_that_lacks_a_document(
+    run: Run, collection: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("labelkin.integrity._ROWS", 1)
     with Indexer.open(collection) as indexer:
         indexer.build()
     (folder,) = collection.glob("indexes/terms-*")
@@ -385,6 +388,21 @@ def test_leftovers(run: Run, reranked: str) -> None:
     # What runs at this moment, and what can be resumed.
     running = folder / f".labelkin.toml.{os.getpid()}-0123abcd.part"
     running.touch()
+    # What processes of another container may be writing, and what is not labelkin's.
+    others = [
+        folder / f"labels/.manifest.json.{nobody}-4567cdef.part",
+        folder / "models/lsa/0123456789abcdef.npz",
+        folder / "indexes/notes/plan.txt",
+        folder / "indexes/terms-other/its-own.bin",
+        folder / "indexes/sample-texts/one.txt",
+        folder / "indexes/terms-list",
+        folder / "indexes/README",
+    ]
+    for path in others:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"something")
+    for path in others[1:]:
+        os.utime(path, (long_ago, long_ago))
     checkpoint = folder / "models" / "label-ae" / "checkpoint" / "checkpoint.json"
     checkpoint.parent.mkdir(parents=True)
     checkpoint.touch()
@@ -399,10 +417,11 @@ def test_leftovers(run: Run, reranked: str) -> None:
     assert "6 leftovers of killed processes" in shown.stderr
     code, states, _ = findings(run, folder, "--repair")
     assert code == 0
-    assert {states[part] for part in found} == {"repaired"}
+    assert {states[part] for part in found} == {"removed"}
     assert not any((folder / name).exists() for name in left)
-    assert running.exists()
-    assert checkpoint.exists()
+    assert all(path.exists() for path in (running, checkpoint, *others))
+    run("compact", folder)
+    assert all(path.exists() for path in (running, checkpoint, *others))
     assert "leftover" not in findings(run, folder)[1].values()
 
 

@@ -287,3 +287,20 @@ def test_only_files_of_committed_segments_are_verified(tmp_path: Path) -> None:
         path.write_bytes(content)
     again.verify()
     engine.close()
+
+
+@pytest.mark.parametrize("twice", [[5], [5, 5, 150]])
+def test_rows_that_an_index_holds_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, twice: list[int]
+) -> None:
+    monkeypatch.setattr("labelkin.neighbours.tantivy_engine._ROWS_A_COMMIT", 100)
+    rows = sorted([*range(230), *twice])
+    with TantivyEngine(tmp_path, {"stems": "1"}, read_only=False) as engine:
+        assert not len(engine.rows())
+        page = [(row, {"stems": ["wheat"]}) for row in rows]
+        engine.apply((), [page], StoreState(1, "token", 230))
+        if len(twice) == 1:
+            assert engine.rows().tolist() == rows
+        else:
+            with pytest.raises(StoreDamagedError, match="holds rows several times"):
+                engine.rows()

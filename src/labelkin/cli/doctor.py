@@ -65,6 +65,9 @@ def print_check(report: CheckReport) -> None:
         print_message(
             f"{counted(len(left), 'leftover')} of killed processes; --repair removes them."
         )
+    removed = [one for one in report.findings if one.state == "removed"]
+    if removed:
+        print_message(f"{counted(len(removed), 'leftover')} of killed processes removed.")
 
 
 def _text(finding: Finding) -> str:
@@ -72,4 +75,5 @@ def _text(finding: Finding) -> str:
         return f"sound: {finding.note}" if finding.note else "sound"
     if finding.state == "no checksum":
         return finding.problem
-    return f"{finding.state.upper()}: {finding.problem}; {finding.remedy}"
+    text = f"{finding.state.upper()}: {finding.problem}"
+    return f"{text}; {finding.remedy}" if finding.remedy else text

@@ -128,16 +128,10 @@ class TantivyEngine(TermEngine):
 
     def state(self) -> EngineState:
         """What the index reflects; the largest row reveals an interrupted commit."""
-        import tantivy
-
         index = self._opened()
         with engine_errors_explained(self._folder):
             searcher = index.searcher()
-            newest = -1
-            if searcher.num_docs:
-                every = tantivy.Query.all_query()
-                hits = searcher.search(every, 1, count=False, order_by_field=_ROW).hits
-                newest = int(hits[0][0])
+            newest = _newest(searcher)
         return EngineState(self._record.applied, self._record.pending, newest)
 
     def apply(
@@ -216,17 +210,20 @@ class TantivyEngine(TermEngine):
         parts = [np.empty(0, dtype=np.int64)]
         with engine_errors_explained(self._folder):
             searcher = index.searcher()
-            found, first = 0, 0
-            while found < searcher.num_docs:
+            for first in range(0, _newest(searcher) + 1, _ROWS_A_COMMIT):
                 end = first + _ROWS_A_COMMIT
                 query = tantivy.Query.range_query(
                     index.schema, _ROW, tantivy.FieldType.Integer, first, end, include_upper=False
                 )
-                hits = searcher.search(query, _ROWS_A_COMMIT, count=False).hits
+                # One more than there can be: a row that the index holds twice is seen.
+                hits = searcher.search(query, _ROWS_A_COMMIT + 1, count=False).hits
                 values = searcher.fast_field_values(_ROW, [address for _, address in hits])
                 parts.append(np.sort(np.array(values, dtype=np.int64)))
-                found, first = found + len(values), end
-        return np.concatenate(parts)
+            count = searcher.num_docs
+        rows = np.concatenate(parts)
+        if len(rows) != count:
+            raise StoreDamagedError(f"{self._home}: holds rows several times")
+        return rows
 
     def removed(self) -> int:
         """How many removed documents tantivy's segments hold."""
@@ -476,6 +473,16 @@ def _open_index(folder: Path, fields: Sequence[str]) -> tantivy.Index:
         builder.add_text_field(field, tokenizer_name="whitespace", index_option="freq")
     with engine_errors_explained(folder):
         return tantivy.Index(builder.build(), path=str(folder))
+
+
+def _newest(searcher: tantivy.Searcher) -> int:
+    """The largest row of an index, -1 if it is empty."""
+    import tantivy
+
+    if not searcher.num_docs:
+        return -1
+    every = tantivy.Query.all_query()
+    return int(searcher.search(every, 1, count=False, order_by_field=_ROW).hits[0][0])
 
 
 def _document(row: int, terms: Mapping[str, Sequence[str]]) -> tantivy.Document:

@@ -4,7 +4,7 @@ A segment is two arrays: the vocabulary columns of its rows one after another,
 and where each row starts. Segments never change; a new list of them takes
 effect by the atomic rename of the manifest. The newest rows may not be in a
 segment yet: they are read from the database into memory. `compact` merges all
-segments without the labels of removed documents; an edition in the name tells
+segments without the labels of removed documents; a suffix in the name tells
 the new files from those of the same rows that readers may have open.
 """
 
@@ -13,7 +13,6 @@ from __future__ import annotations
 import logging
 import secrets
 import shutil
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, replace
@@ -61,12 +60,10 @@ _CHUNK = 1 << 20
 _COUNTED = 1 << 16
 _SEGMENT_ROWS = 50_000
 _COMPARED = 10_000
-# A file is listed at once when it has been written.
-_ABANDONED_SECONDS = 60
 
 Columns = npt.NDArray[np.int32]
 Rows = npt.NDArray[np.int64]
-# Where a segment begins and ends and, if it was compacted, its edition.
+# Where a segment begins and ends and, if it was compacted, its suffix.
 _Span = tuple[int, int] | tuple[int, int, str]
 
 
@@ -78,13 +75,13 @@ class Segment:
     starts: npt.NDArray[np.int64]
     columns: Columns
     inode: int = 0
-    edition: str = ""
+    suffix: str = ""
 
     @property
     def span(self) -> _Span:
         """The segment as the manifest lists it."""
         span = (self.first, self.end)
-        return (*span, self.edition) if self.edition else span
+        return (*span, self.suffix) if self.suffix else span
 
     @property
     def end(self) -> int:
@@ -120,7 +117,7 @@ class Segment:
         if end >= self.end:
             return self
         starts = self.starts[: max(end - self.first, 0) + 1]
-        return replace(self, starts=starts, columns=self.columns[: starts[-1]], edition="")
+        return replace(self, starts=starts, columns=self.columns[: starts[-1]], suffix="")
 
     def after(self, first: int) -> Segment:
         """The part of the segment from the row `first` on."""
@@ -409,7 +406,7 @@ class LabelSegments(DerivedStore):
         return segment is not None and segment.inode == status.st_ino
 
     def _map(self, span: _Span, checksums: Mapping[str, Any]) -> Segment:
-        first, end, *edition = span
+        first, end, *suffix = span
         starts_path, columns_path = self._paths(*span)
         for path in (starts_path, columns_path):
             if path.name in checksums:
@@ -424,7 +421,7 @@ class LabelSegments(DerivedStore):
         columns = np.load(columns_path, mmap_mode="r", allow_pickle=False)
         if len(starts) != end - first + 1 or starts[-1] != len(columns):
             raise ValueError(f"{columns_path.name} is damaged")
-        return Segment(first, starts, columns, columns_path.stat().st_ino, "".join(edition))
+        return Segment(first, starts, columns, columns_path.stat().st_ino, "".join(suffix))
 
     def _milestone(self, reader: Reader, history: Sequence[Milestone]) -> Milestone | None:
         """The last milestone in the reader's past."""
@@ -526,14 +523,15 @@ class LabelSegments(DerivedStore):
         shutil.rmtree(self._compacted_folder, ignore_errors=True)
 
     def leftovers(self) -> list[Path]:
-        """Segments that the manifest does not list, and that nobody can be writing any more."""
+        """Segments that the manifest does not list; one that is being written is not listed yet.
+
+        An empty list if the manifest cannot be read.
+        """
         try:
             unlisted = self._unlisted(_spans(self._manifest()))
         except (OSError, ValueError, KeyError, TypeError):
             return []
-        latest = time.time() - _ABANDONED_SECONDS
-        segments = [path for path in unlisted if path.suffix == ".npy" and path.exists()]
-        return [path for path in segments if path.stat().st_mtime < latest]
+        return [path for path in unlisted if path.suffix == ".npy"]
 
     @property
     def _compacted_folder(self) -> Path:
@@ -576,8 +574,8 @@ class LabelSegments(DerivedStore):
         except (OSError, ValueError, KeyError, TypeError):
             return {"segments": [], "history": []}
 
-    def _paths(self, first: int, end: int, edition: str = "") -> tuple[Path, Path]:
-        stem = f"{first:012d}-{end:012d}" + (f".{edition}" if edition else "")
+    def _paths(self, first: int, end: int, suffix: str = "") -> tuple[Path, Path]:
+        stem = f"{first:012d}-{end:012d}" + (f".{suffix}" if suffix else "")
         return self.folder / f"{stem}.starts.npy", self.folder / f"{stem}.columns.npy"
 
     def _sweep(self, spans: Sequence[_Span]) -> None:
