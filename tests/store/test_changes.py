@@ -318,6 +318,27 @@ def test_a_correction_to_no_headings_is_counted(indexer: Indexer) -> None:
     assert labels_of(indexer, "d1") == ()
 
 
+@pytest.mark.parametrize("batch_size", [1000, 1])
+def test_a_title_alone_replaces_no_body(indexer: Indexer, batch_size: int) -> None:
+    update_config(
+        indexer.collection.path / "labelkin.toml", {"documents": {"batch_size": batch_size}}
+    )
+    whole = Document("x", "Rye", "A text", language="en", labels=("V1",), revision="2")
+    title = Document("x", "Other", labels=("V2",), lacks=("body",))
+    nothing = Document("x", "Other", lacks=("body", "labels"))
+    report = indexer.add([title, whole, title, nothing])
+    assert (report.texts_kept, report.unlabelled) == (1, 1)
+    assert report.left_out[0].id == "x"
+    document = indexer.document("x")
+    assert document is not None
+    assert (document.title, document.body, document.labels) == ("Rye", "A text", ("V2",))
+    assert document.revision == "2"
+    # Without the body it is as any other document.
+    report = indexer.add([Deletion("x"), title, title])
+    assert (report.texts_kept, labels_of(indexer, "x")) == (0, ("V2",))
+    assert indexer.check().is_sound
+
+
 def test_many_older_records_are_counted_and_some_are_listed(indexer: Indexer) -> None:
     many = 2500
     indexer.add(revised("2", identifier=str(number)) for number in range(many))
