@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from labelkin.corpus.document import CorpusItem, Correction, Deletion, Document
-from labelkin.corpus.revision import is_older
+from labelkin.corpus.revision import is_older, revision_after
 from labelkin.corpus.text import is_valid_id
 from labelkin.exceptions import InputError
 from labelkin.store.reports import AddReport
@@ -81,8 +81,8 @@ def _admitted(
 ) -> Iterator[CorpusItem]:
     """The items that can be stored, with the revision that their document has afterwards.
 
-    An item without a revision keeps that of the document it changes. A document
-    that lacks the body of the one it would replace is a correction.
+    An item without a revision, or with a coarser one, keeps that of the document it
+    changes. A document that lacks the body of the one it would replace is a correction.
     """
     revisions = {identifier: one.revision for identifier, one in stored.items()}
     with_body = {identifier for identifier, one in stored.items() if one.has_body}
@@ -111,9 +111,9 @@ def _admitted(
                 item = Correction.of(item)
         if isinstance(item, Document):
             (with_body.add if item.body or item.fields else with_body.discard)(item.id)
-        revised = item if item.revision or known is None else replace(item, revision=known)
-        revisions[item.id] = revised.revision
-        yield revised
+        revision = (take_older and item.revision) or revision_after(known, item.revision)
+        revisions[item.id] = revision
+        yield item if item.revision == revision else replace(item, revision=revision)
 
 
 def _invalid_id(document: Document) -> str:
