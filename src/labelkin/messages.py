@@ -593,10 +593,16 @@ class WriteReport(Message):
     unchanged: int = 0
     duplicates: int = 0
     corrected: int = 0
-    cleared: int = Field(default=0, description="Corrections that removed all headings.")
+    cleared: int = Field(default=0, description="Documents that lost all headings.")
     removed: int = 0
     missing: list[str] = []
     stale: int = Field(default=0, description="Records older than the stored ones; not stored.")
+    unlabelled: int = Field(
+        default=0, description="Corrections with a text but without labels; not stored."
+    )
+    texts_kept: int = Field(
+        default=0, description="Corrections with a title alone; the stored text was kept."
+    )
     ids: list[str] = Field(default=[], description="The ids of the first thousand documents.")
     without_labels: int = 0
     labels_resolved: int = 0
@@ -629,6 +635,8 @@ class WriteReport(Message):
             removed=report.removed,
             missing=list(report.missing_ids),
             stale=report.stale,
+            unlabelled=report.unlabelled,
+            texts_kept=report.texts_kept,
             ids=list(ids),
             without_labels=report.without_labels,
             labels_resolved=report.labels_resolved,

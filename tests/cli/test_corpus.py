@@ -120,6 +120,15 @@ def test_splits_that_cannot_be(
     assert not Path("out").exists()
 
 
+def test_dedupe_says_how_many_records_it_skipped(run: Run, many: Path) -> None:
+    with many.open("a") as file:
+        file.write('{"id": "x"}\n')
+    result = run("corpus", "dedupe", many, "-o", "kept.jsonl")
+    assert "with a similar text; skipped 1." in result.stderr
+    content = json.loads(run("corpus", "dedupe", many, "-o", "kept.jsonl", "--json").stdout)
+    assert (content["read"], content["skipped"]) == (100, 1)
+
+
 def test_dedupe(run: Run, many: Path) -> None:
     result = run("corpus", "dedupe", many, "-o", "kept.jsonl", "--groups", "groups.tsv")
     assert result.exit_code == 0, result.stderr

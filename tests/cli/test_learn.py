@@ -63,6 +63,37 @@ def test_ids_that_are_not_stored_are_named_with_their_lines(run: Run) -> None:
 
 
 @pytest.mark.usefixtures("collection")
+def test_a_spreadsheet_with_titles_loses_neither_texts_nor_headings(run: Run) -> None:
+    whole = {"title": "On rye", "abstract": "A long text.", "labels": ["Oats"], "language": "en"}
+    Path("whole.jsonl").write_text(lines(*({**whole, "id": f"w{n}"} for n in range(4))))
+    run("add", "c", "whole.jsonl")
+    Path("k.csv").write_text(
+        "id,title,labels\nw0,On rye,Bread\nw1,On rye,\nw2,On rye,[]\n2,Oats,Bread\nn,New,\n"
+    )
+    result = run("learn", "c", "k.csv")
+    assert result.exit_code == 0
+    _, counts, *rest = result.stderr.splitlines()
+    assert counts.startswith("1 added, 1 replaced, 2 corrected in ")
+    assert rest == [
+        "1 document has no headings any more: w2",
+        "2 records have a title only: headings were taken, and texts left as they are stored.",
+        "1 record was left out:",
+        '  k.csv, line 3: w1: no labels; "labels": [] removes all headings',
+    ]
+    assert [headings(run, f"w{n}") for n in range(3)] == [["Bread"], ["Oats"], []]
+    assert "A long text." in run("show", "c", "w0").stdout
+    # A title is replaced by another, and a new document is stored without labels.
+    assert json.loads(run("show", "c", "2", "--json").stdout)["title"] == "Oats"
+    assert headings(run, "n") == []
+    assert run("learn", "c", "k.csv", "--strict").exit_code == 3
+    Path("k.jsonl").write_text(
+        lines({**whole, "id": "w3", "abstract": "Other.", "labels": []}, {**whole, "id": "w1"})
+    )
+    report = json.loads(run("learn", "c", "k.jsonl", "--json").stdout)
+    assert (report["replaced"], report["cleared_ids"], report["texts_kept"]) == (1, ["w3"], 0)
+
+
+@pytest.mark.usefixtures("collection")
 def test_older_records_are_left_out(run: Run) -> None:
     new = {"id": "1", "title": "On rye", "labels": ["Oats"], "revision": "2024-05-01"}
     Path("new.jsonl").write_text(lines(new))

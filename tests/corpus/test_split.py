@@ -276,7 +276,31 @@ def test_nothing_is_overwritten_or_left_behind(write: Write, tmp_path: Path) -> 
     bad = write("bad.jsonl", "{broken\n")
     with pytest.raises(InputError, match="no document could be read"):
         split_corpus(read_corpus(bad), tmp_path / "new", hash_rule())
-    assert not list((tmp_path / "new").iterdir())
+    assert not (tmp_path / "new").exists()
+    (tmp_path / "hidden").mkdir()
+    write("hidden/.notes", "mine")
+    with pytest.raises(InputError, match="not empty"):
+        split_corpus(read_corpus(source), tmp_path / "hidden", hash_rule())
+    (tmp_path / "killed").mkdir()
+    write("killed/.train.jsonl.7-0a.part", "{")
+    assert split_corpus(read_corpus(source), tmp_path / "killed", hash_rule()).documents == 1
+
+
+@pytest.mark.parametrize("years", [(2001, 2019, 2010), (2019, 2001, 2010)])
+def test_the_same_id_is_in_the_part_of_its_latest_year(
+    years: tuple[int, ...], tmp_path: Path
+) -> None:
+    revisions = [Document("r", f"Rye {year}", metadata={"year": year}) for year in years]
+    others = [Document("a", "Barley", metadata={"year": 2001}), Document("b", "Oats")]
+    rule = year_rule("train:-2009,dev:2010,test:2011-")
+    report, parts = split([*revisions, *others], tmp_path, rule)
+    assert {name: [one.id for one in part] for name, part in parts.items()} == {
+        "train": ["a"],
+        "dev": [],
+        "test": ["r", "r", "r"],
+        "rest": ["b"],
+    }
+    assert report.together is None
 
 
 def test_a_file_that_changes_between_the_passes(write: Write, tmp_path: Path) -> None:

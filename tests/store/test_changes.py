@@ -219,6 +219,9 @@ def revision_of(indexer: Indexer, identifier: str = "r") -> str | None:
     return document.revision
 
 
+REVISED_AT = "2024-01-01T10:00:00"
+
+
 @pytest.mark.parametrize("batch_size", [1000, 1])
 @pytest.mark.parametrize(
     ("items", "labels", "revision", "stale"),
@@ -227,7 +230,12 @@ def revision_of(indexer: Indexer, identifier: str = "r") -> str | None:
         ([revised("2024-01-01")], ("V2",), "2024-01-01", 0),
         ([revised("2023-12-31")], ("V1",), "2024-01-01", 1),
         ([revised(None)], ("V2",), "2024-01-01", 0),
-        ([revised("7")], ("V2",), "7", 0),
+        ([revised("7")], ("V2",), "2024-01-01", 0),
+        ([revised("2024")], ("V2",), "2024-01-01", 0),
+        ([revised("2024-01"), revised("2023-12-31", "V3")], ("V2",), "2024-01-01", 1),
+        ([revised("2.3"), revised("2023-12-31", "V3")], ("V2",), "2024-01-01", 1),
+        ([revised("2024-01-01T10:00"), revised("2024-01-01", "V3")], ("V3",), REVISED_AT, 0),
+        ([Correction("r", ("V3",), revision="2024")], ("V3",), "2024-01-01", 0),
         ([Correction("r", ("V3",), revision="2024-01-02")], ("V3",), "2024-01-02", 0),
         ([Correction("r", ("V3",), revision="2023-12-31")], ("V1",), "2024-01-01", 1),
         ([Correction("r", ("V3",))], ("V3",), "2024-01-01", 0),
@@ -265,7 +273,7 @@ def test_an_older_record_is_left_out(
     assert (labels_of(indexer, "r"), revision_of(indexer)) == (labels, revision)
     assert report.stale == len(report.left_out) == stale
     # The next one is compared with what is stored now.
-    assert indexer.add([revised("6" if revision == "7" else "2022-01-01")]).stale == 1
+    assert indexer.add([revised("2022-01-01")]).stale == 1
     assert indexer.check().is_sound
 
 
@@ -289,6 +297,8 @@ def test_an_older_record_can_be_taken_all_the_same(indexer: Indexer) -> None:
     assert (labels_of(indexer, "r"), revision_of(indexer)) == (("V1",), "2")
     assert indexer.add([revised("1", "V3")], take_older=True).replaced == 1
     assert revision_of(indexer) == "1"
+    indexer.add([revised("2020-01-12")], take_older=True)
+    assert revision_of(indexer) == "2020-01-12"
 
 
 def test_an_unchanged_record_with_a_newer_revision_keeps_its_row(indexer: Indexer) -> None:
@@ -316,6 +326,27 @@ def test_a_correction_to_no_headings_is_counted(indexer: Indexer) -> None:
     assert counts(report) == {"corrected": 1, "unchanged": 1}
     assert (report.cleared, report.cleared_ids) == (1, ["d1"])
     assert labels_of(indexer, "d1") == ()
+
+
+@pytest.mark.parametrize("batch_size", [1000, 1])
+def test_a_title_alone_replaces_no_body(indexer: Indexer, batch_size: int) -> None:
+    update_config(
+        indexer.collection.path / "labelkin.toml", {"documents": {"batch_size": batch_size}}
+    )
+    whole = Document("x", "Rye", "A text", language="en", labels=("V1",), revision="2")
+    title = Document("x", "Other", labels=("V2",), lacks=("body",))
+    nothing = Document("x", "Other", lacks=("body", "labels"))
+    report = indexer.add([title, whole, title, nothing])
+    assert (report.texts_kept, report.unlabelled) == (1, 1)
+    assert report.left_out[0].id == "x"
+    document = indexer.document("x")
+    assert document is not None
+    assert (document.title, document.body, document.labels) == ("Rye", "A text", ("V2",))
+    assert document.revision == "2"
+    # Without the body it is as any other document.
+    report = indexer.add([Deletion("x"), title, title])
+    assert (report.texts_kept, labels_of(indexer, "x")) == (0, ("V2",))
+    assert indexer.check().is_sound
 
 
 def test_many_older_records_are_counted_and_some_are_listed(indexer: Indexer) -> None:

@@ -40,7 +40,7 @@ def add(collection: CollectionPath, files: CorpusFiles, options: StoringOptions)
 def learn(collection: CollectionPath, files: CorpusFiles, options: StoringOptions) -> None:
     """Correct the headings of stored documents by records with an id and labels.
 
-    Records that have a text are stored as by `add`.
+    Records that have a text are stored as by `add`; a title alone replaces no longer text.
     """
     report = _store(collection, files, options, corrections=True)
     if report.missing:
@@ -102,7 +102,7 @@ def _store(
             f"--label-separator '{joined_by}' (in JSON, write them as a list)."
         )
     exit_after_reading(corpus.report, options.strict)
-    if options.strict and report.stale:
+    if options.strict and (report.stale or report.unlabelled):
         raise typer.Exit(PARTLY_DONE)
     return report
 
@@ -157,6 +157,12 @@ def print_added(report: AddReport, total: int, max_characters: int) -> None:
         ids = ", ".join(report.cleared_ids[:3]) + (", …" if report.cleared > 3 else "")
         have = "has" if report.cleared == 1 else "have"
         print_message(f"{counted(report.cleared, 'document')} {have} no headings any more: {ids}")
+    if report.texts_kept:
+        have = "record has" if report.texts_kept == 1 else "records have"
+        print_message(
+            f"{report.texts_kept:,} {have} a title only: headings were taken, and texts left as "
+            "they are stored."
+        )
     _print_left_out(report)
     if report.cut:
         ids = ", ".join(report.cut[:3]) + (", …" if len(report.cut) > 3 else "")
@@ -174,7 +180,7 @@ def print_added(report: AddReport, total: int, max_characters: int) -> None:
 
 
 def _print_left_out(report: AddReport) -> None:
-    count = report.stale + report.missing
+    count = report.stale + report.missing + report.unlabelled
     if not count:
         return
     print_message(f"{counted(count, 'record was', 'records were')} left out:")

@@ -181,9 +181,10 @@ def dedupe(
         if groups is not None:
             _write_groups(duplicates, groups)
     if json:
-        print_json({**duplicates.report.to_json(), "output": str(output)})
+        report = {**duplicates.report.to_json(), "output": str(output)}
+        print_json({**report, "skipped": corpus.report.skipped})
     else:
-        _print_deduped(duplicates.report, output, len(corpus.paths))
+        _print_deduped(duplicates.report, output, len(corpus.paths), corpus.report.skipped)
     exit_after_reading(corpus.report, strict)
 
 
@@ -237,12 +238,13 @@ def _print_split(report: SplitReport, output: Path, skipped: int) -> None:
     )
 
 
-def _print_deduped(report: DedupeReport, output: Path, files: int) -> None:
+def _print_deduped(report: DedupeReport, output: Path, files: int, skipped: int) -> None:
     where = "standard output" if is_standard_output(output) else output
     print_message(
         f"Wrote {counted(report.kept, 'document')} of {report.read:,} to {where}. Removed "
         f"{report.removed:,}: {report.same_id:,} with the same id, {report.same_text:,} with the "
-        f"same text, {report.similar:,} with a similar text."
+        f"same text, {report.similar:,} with a similar text; "
+        f"skipped {skipped:,}."
     )
     if report.groups:
         crossing = f"; {report.across_files:,} extend over several files" if files > 1 else ""

@@ -23,6 +23,8 @@ class Document:
     be resolved by name. `major_labels` are those of the labels that the source
     marks as the document's main topics. `revision` is a date or a version
     number: a collection leaves out a record that is older than the stored one.
+    `lacks` names what a record that is to correct a stored document does not
+    say, `body` or `labels`: the collection never loses them by it.
     `where` is the place that it was read from, for messages.
     """
 
@@ -36,6 +38,7 @@ class Document:
     label_names: Mapping[str, str] = field(default_factory=dict)
     major_labels: tuple[str, ...] = ()
     revision: str | None = None
+    lacks: tuple[str, ...] = field(default=(), compare=False, repr=False)
     where: str = field(default="", compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -94,6 +97,18 @@ class Correction:
             raise InputError(f"correction {self.id!r}: the id is not a string")
         _check_labels(self)
         _check_revision(self)
+
+    @classmethod
+    def of(cls, document: Document) -> Correction:
+        """The headings of a document alone."""
+        return cls(
+            document.id,
+            document.labels,
+            document.label_names,
+            document.major_labels,
+            document.revision,
+            document.where,
+        )
 
     def applied_to(self, document: Document) -> Document:
         """The document with these headings."""

@@ -17,6 +17,7 @@ from labelkin.corpus.record import (
     correction_from_record,
     document_from_record,
     has_text,
+    lacking,
 )
 from labelkin.corpus.report import ReadReport
 from labelkin.corpus.text import text_checksum
@@ -65,7 +66,8 @@ class Intake:
     `label_separator` separates the labels in one cell of a table. A record
     without an id gets one from its text, so that it has the same id in every
     file and on every line; the same text again in one source is numbered. With
-    `corrections`, a record without a text is a correction.
+    `corrections`, a record without a text is a correction, and documents say
+    what they lack.
     """
 
     source_name: str
@@ -96,6 +98,8 @@ class Intake:
                 item = correction_from_record(record, **common)
             else:
                 item = document_from_record(record, needs_id=needs_id, **common)
+                if self.corrections and isinstance(record, dict):
+                    item = replace(item, lacks=lacking(item, record))
         except RecordError as error:
             self.report.skip(self.source_name, where, str(error))
             return

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from labelkin.corpus.document import Deletion, Document
 from labelkin.corpus.intake import Intake
 from labelkin.corpus.language import normalise_language
-from labelkin.corpus.record import RecordError, checked_id
+from labelkin.corpus.record import RecordError, checked_id, lacking
 from labelkin.corpus.revision import parse_revision
 from labelkin.corpus.source import Source
 from labelkin.corpus.text import clean_label, clean_text, is_valid_id
@@ -38,9 +39,11 @@ def read_pubmed(source: Source, intake: Intake) -> Iterator[Document | Deletion]
             continue
         where = f"PMID {element.findtext('PMID') or 'missing'} (line {element.sourceline})"
         try:
-            yield _document(element, intake.place(where))
+            document = _document(element, intake.place(where))
         except RecordError as error:
             intake.report.skip(source.name, where, str(error))
+            continue
+        yield replace(document, lacks=lacking(document, {})) if intake.corrections else document
 
 
 def _document(citation: _Element, where: str) -> Document:

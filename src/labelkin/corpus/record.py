@@ -99,6 +99,13 @@ def has_text(record: Mapping[str, Any]) -> bool:
     return any(value.strip() if isinstance(value, str) else value is not None for value in values)
 
 
+def lacking(document: Document, record: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a record leaves open of its document: a body, and labels unless they are `[]`."""
+    has_labels = document.labels or any(record.get(key) == [] for key in LABEL_KEYS)
+    given = {"body": document.body or document.fields, "labels": has_labels}
+    return tuple(name for name, value in given.items() if not value)
+
+
 def correction_from_record(
     record: Mapping[str, Any],
     *,

@@ -60,6 +60,18 @@ def year_in(value: object) -> int | None:
     return int(year.group()) if year else None
 
 
+def revision_after(stored: str | None, given: str | None) -> str | None:
+    """The revision of a document that a record which is not older has changed.
+
+    It never says less than the stored one: that gives way to a newer one, or to
+    one that dates it more finely, and not to one that it cannot be compared with.
+    """
+    if stored is None or given is None:
+        return given or stored
+    is_finer = _can_be_compared(stored, given) and len(given) > len(stored)
+    return given if is_finer or is_older(stored, given) else stored
+
+
 def is_older(revision: str | None, than: str | None) -> bool:
     """Whether one revision precedes another; not if one is missing or they cannot be compared.
 
@@ -68,10 +80,16 @@ def is_older(revision: str | None, than: str | None) -> bool:
     """
     if revision is None or than is None:
         return False
-    numbers = [one for one in (revision, than) if _NUMBERS.fullmatch(one)]
-    if len(numbers) < 2:
+    if not _can_be_compared(revision, than):
+        return False
+    if not (_NUMBERS.fullmatch(revision) and _NUMBERS.fullmatch(than)):
         known = min(len(revision), len(than))
-        can_be_compared = all(_YEAR.fullmatch(one) for one in numbers)
-        return can_be_compared and revision[:known] < than[:known]
+        return revision[:known] < than[:known]
     pairs = zip_longest(revision.split("."), than.split("."), fillvalue="0")
     return next((int(one) < int(other) for one, other in pairs if int(one) != int(other)), False)
+
+
+def _can_be_compared(revision: str, other: str) -> bool:
+    """Whether both are version numbers, or both are dates or years."""
+    numbers = [one for one in (revision, other) if _NUMBERS.fullmatch(one)]
+    return len(numbers) == 2 or all(_YEAR.fullmatch(one) for one in numbers)

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +55,8 @@ class SplitRule(ABC):
     names: tuple[str, ...]
     # The value that documents share which stay together.
     shared: np.ufunc
+    # Whether the value depends on the id alone.
+    is_by_id = False
 
     @abstractmethod
     def value(self, document: Document) -> int:
@@ -88,6 +90,7 @@ class HashRule(SplitRule):
     seed: int = 0
     folds: bool = False
     shared = np.minimum
+    is_by_id = True
 
     @classmethod
     def in_folds(cls, count: int, seed: int = 0) -> HashRule:
@@ -300,10 +303,11 @@ def split_corpus(
 ) -> SplitReport:
     """Write each part to a file of its own in `folder`, and the report to split.json there.
 
-    `keep_together` is `near-duplicates` (texts of at least the similarity
-    `threshold`, see `near_duplicates`) or `same-text`; documents with the same id
-    stay together, too. The corpus is then read twice. The folder must be new
-    or empty. Files appear when all are complete, and split.json last.
+    Documents with the same id stay together. `keep_together` does so for
+    `near-duplicates` (texts of at least the similarity `threshold`, see
+    `near_duplicates`) or `same-text`, too. The corpus is read twice, except for a
+    split by hash alone. The folder must be new or empty. Files appear when all
+    are complete, and split.json last.
     """
     folder = Path(folder)
     check_folder(folder)
@@ -313,17 +317,20 @@ def split_corpus(
     passes = Passes(corpus, progress)
     documents: Iterable[tuple[str, Document]]
     together = None
-    if keep_together is None:
+    if keep_together is not None and keep_together not in TOGETHER:
+        known = ", ".join(TOGETHER)
+        raise InputError(f"cannot keep {keep_together!r} together; known: {known}")
+    if keep_together is None and rule.is_by_id:
         documents = ((rule.part(rule.value(one)), one) for one in passes.first("Writing"))
     else:
-        if keep_together not in TOGETHER:
-            known = ", ".join(TOGETHER)
-            raise InputError(f"cannot keep {keep_together!r} together; known: {known}")
-        threshold = TOGETHER[keep_together] or threshold
         passes.check_files()
-        values, groups = _grouped(passes, rule, threshold)
+        if keep_together is None:
+            values, groups = _grouped_by_id(passes, rule)
+        else:
+            threshold = TOGETHER[keep_together] or threshold
+            values, groups = _grouped(passes, rule, threshold)
+            together = _group_report(keep_together, threshold, values, groups, rule)
         shared = _shared(values, groups, rule)
-        together = _group_report(keep_together, threshold, values, groups, rule)
         documents = (
             (rule.part(int(shared[row])), document) for row, document in passes.again("Writing")
         )
@@ -336,11 +343,22 @@ def split_corpus(
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse a folder that has anything in it: old parts would be taken for new ones."""
+    """Refuse a folder that has anything in it: old parts would be taken for new ones.
+
+    Unfinished files of a process that was killed do not count.
+    """
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder}: a file; name a folder for the parts")
-    if folder.is_dir() and any(not one.name.startswith(".") for one in folder.iterdir()):
+    names = [one.name for one in folder.iterdir()] if folder.is_dir() else []
+    if any(not (name.startswith(".") and name.endswith(".part")) for name in names):
         raise InputError(f"{folder}: not empty; name a new folder for the parts, or remove it")
+
+
+def _grouped_by_id(passes: Passes, rule: SplitRule) -> tuple[Hashes, Integers]:
+    """The value of each document alone, and its group: the documents with its id."""
+    values = array("Q", map(rule.value, passes.first("Reading")))
+    groups = passes.joined_by_id(np.arange(len(values), dtype=np.int64))
+    return np.frombuffer(values, dtype=np.uint64), groups
 
 
 def _grouped(passes: Passes, rule: SplitRule, threshold: float) -> tuple[Hashes, Integers]:
@@ -388,6 +406,9 @@ def _write(
     ending: str,
 ) -> dict[str, PartReport]:
     """Write every document to the file of its part; the part `rest` is there if it is needed."""
+    documents = iter(documents)
+    # Nothing is left behind if there is no document.
+    first = list(islice(documents, 1))
     folder.mkdir(parents=True, exist_ok=True)
     parts: dict[str, PartReport] = {}
     writers: dict[str, DocumentWriter] = {}
@@ -399,7 +420,7 @@ def _write(
 
         for name in rule.names:
             begin(name)
-        for name, document in documents:
+        for name, document in chain(first, documents):
             if name not in parts:
                 begin(name)
             writers[name].write(document)

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from labelkin.corpus.document import CorpusItem, Correction, Deletion, Document
-from labelkin.corpus.revision import is_older
+from labelkin.corpus.revision import is_older, revision_after
 from labelkin.corpus.text import is_valid_id
 from labelkin.exceptions import InputError
 from labelkin.store.reports import AddReport
+
+
+class Stored(NamedTuple):
+    """What a batch has to know of a stored document; `has_body`: it has more than a title."""
+
+    row: int
+    checksum: bytes
+    language: str | None
+    revision: str | None
+    has_body: bool
+    has_labels: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +51,16 @@ class Change:
 
 def changes_by_id(
     items: Iterable[CorpusItem],
-    stored: Mapping[str, str | None],
+    stored: Mapping[str, Stored],
     report: AddReport,
     *,
     take_older: bool = False,
 ) -> dict[str, Change]:
     """The change of each id. The last record of an id counts, and it gives the id its place.
 
-    `stored` has the ids of all of the items that are stored, with their
-    revisions. A correction applies to the document that precedes it. Duplicates,
-    older records, and corrections without a document, are counted in `report`.
+    `stored` has the ids of all of the items that are stored. A correction applies
+    to the document that precedes it. Duplicates, older records, and corrections
+    without a document or without labels, are counted in `report`.
     """
     changes: dict[str, Change] = {}
     for item in _admitted(items, stored, report, take_older):
@@ -63,18 +75,21 @@ def changes_by_id(
 
 def _admitted(
     items: Iterable[CorpusItem],
-    stored: Mapping[str, str | None],
+    stored: Mapping[str, Stored],
     report: AddReport,
     take_older: bool,
 ) -> Iterator[CorpusItem]:
     """The items that can be stored, with the revision that their document has afterwards.
 
-    An item without a revision keeps that of the document it changes.
+    An item without a revision, or with a coarser one, keeps that of the document it
+    changes. A document that lacks the body of the one it would replace is a correction.
     """
-    revisions = dict(stored)
+    revisions = {identifier: one.revision for identifier, one in stored.items()}
+    with_body = {identifier for identifier, one in stored.items() if one.has_body}
     for item in items:
         if isinstance(item, Deletion):
             revisions.pop(item.id, None)
+            with_body.discard(item.id)
             if is_valid_id(item.id):
                 yield item
             continue
@@ -87,9 +102,18 @@ def _admitted(
         if known is not None and not take_older and is_older(item.revision, known):
             report.add_stale(item, known)
             continue
-        revised = item if item.revision or known is None else replace(item, revision=known)
-        revisions[item.id] = revised.revision
-        yield revised
+        if isinstance(item, Document) and item.id in revisions:
+            if "labels" in item.lacks:
+                report.add_unlabelled(item)
+                continue
+            if "body" in item.lacks and item.id in with_body:
+                report.texts_kept += 1
+                item = Correction.of(item)
+        if isinstance(item, Document):
+            (with_body.add if item.body or item.fields else with_body.discard)(item.id)
+        revision = (take_older and item.revision) or revision_after(known, item.revision)
+        revisions[item.id] = revision
+        yield item if item.revision == revision else replace(item, revision=revision)
 
 
 def _invalid_id(document: Document) -> str:

@@ -28,9 +28,11 @@ class AddReport:
     stored one) or duplicate: one that a later record of the same `add` replaced.
     `duplicate_ids` are some of these. Each correction is one of corrected,
     unchanged, stale, duplicate or missing: one of a document that is not stored,
-    with some of their ids in `missing_ids`. `left_out` lists the first thousand
-    records that are stale or missing. `cleared` counts the corrections that left
-    a document without headings.
+    with some of their ids in `missing_ids`. `unlabelled` counts the records that
+    were to correct a stored document but have no labels. `left_out` lists the
+    first thousand records that are stale, missing or unlabelled. `texts_kept`
+    counts the corrections with a title alone, of documents that have more.
+    `cleared` counts the documents that were left without headings.
     """
 
     added: int = 0
@@ -44,6 +46,8 @@ class AddReport:
     missing: int = 0
     missing_ids: list[str] = field(default_factory=list)
     stale: int = 0
+    unlabelled: int = 0
+    texts_kept: int = 0
     left_out: list[LeftOut] = field(default_factory=list)
     removed: int = 0
     without_labels: int = 0
@@ -56,9 +60,9 @@ class AddReport:
 
     @property
     def documents(self) -> int:
-        """All documents that were given or corrected, duplicates and stale ones included."""
+        """All documents that were given or corrected, also those that were left out."""
         taken = self.added + self.replaced + self.unchanged + self.corrected
-        return taken + self.duplicates + self.stale
+        return taken + self.duplicates + self.stale + self.unlabelled
 
     def add_duplicate(self, identifier: str) -> None:
         """Count a document that another with the same id replaces."""
@@ -66,7 +70,7 @@ class AddReport:
         self.duplicate_ids = _first(self.duplicate_ids, [identifier])
 
     def add_cleared(self, identifier: str) -> None:
-        """Count a correction that leaves a document without headings."""
+        """Count a document that is left without headings."""
         self.cleared += 1
         self.cleared_ids = _first(self.cleared_ids, [identifier])
 
@@ -80,6 +84,11 @@ class AddReport:
         """Count a record that is older than the stored one, whose revision is given."""
         self.stale += 1
         self._leave_out(item, f"revision {item.revision}, older than {stored} in the collection")
+
+    def add_unlabelled(self, document: Document) -> None:
+        """Count a record without labels that was to correct a stored document."""
+        self.unlabelled += 1
+        self._leave_out(document, 'no labels; "labels": [] removes all headings')
 
     def _leave_out(self, item: Document | Correction, problem: str) -> None:
         if len(self.left_out) < _LISTED_RECORDS:
@@ -98,6 +107,8 @@ class AddReport:
         self.missing += batch.missing
         self.missing_ids = _first(self.missing_ids, batch.missing_ids)
         self.stale += batch.stale
+        self.unlabelled += batch.unlabelled
+        self.texts_kept += batch.texts_kept
         self.left_out = [*self.left_out, *batch.left_out][:_LISTED_RECORDS]
         self.removed += batch.removed
         self.without_labels += batch.without_labels

@@ -9,13 +9,13 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from labelkin.corpus.document import CorpusItem, Correction, Deletion, Document
 from labelkin.corpus.language import clear_language, usual_languages
 from labelkin.corpus.text import is_valid_id
 from labelkin.exceptions import InputError
-from labelkin.store.changes import changes_by_id
+from labelkin.store.changes import Stored, changes_by_id
 from labelkin.store.collection import Collection
 from labelkin.store.reader import Generation
 from labelkin.store.reports import AddReport, RemoveReport
@@ -175,15 +175,6 @@ class _Corrected:
     values: Values
 
 
-class _Stored(NamedTuple):
-    """What a batch has to know of a stored document."""
-
-    row: int
-    checksum: bytes
-    language: str | None
-    revision: str | None
-
-
 class _Batch:
     """One transaction's worth of changes.
 
@@ -211,12 +202,7 @@ class _Batch:
         with self._collection.database.transaction() as connection:
             before = self._collection.generation()
             stored = _stored(connection, items)
-            changes = changes_by_id(
-                items,
-                {identifier: one.revision for identifier, one in stored.items()},
-                self._report,
-                take_older=self._take_older,
-            )
+            changes = changes_by_id(items, stored, self._report, take_older=self._take_older)
             if any(not isinstance(change.item, Deletion) for change in changes.values()):
                 self._vocabulary.at(before)
             expected = self._vocabulary.expected_languages(
@@ -285,7 +271,7 @@ class _Batch:
         self._report.new_concepts = len(self._new_concepts)
 
     def _document(
-        self, document: Document, known: _Stored | None, expected: Sequence[str]
+        self, document: Document, known: Stored | None, expected: Sequence[str]
     ) -> Values | None:
         """The values of a document; None if the stored one has the same."""
         # A stored document keeps its language unless its text is clearly in another.
@@ -301,10 +287,12 @@ class _Batch:
         else:
             self._report.added += known is None
             self._report.replaced += known is not None
+            if known is not None and known.has_labels and not document.labels:
+                self._report.add_cleared(document.id)
         return values if is_changed else None
 
     def _corrected(
-        self, connection: sqlite3.Connection, item: Correction, known: _Stored
+        self, connection: sqlite3.Connection, item: Correction, known: Stored
     ) -> _Corrected | None:
         """The stored document with other headings; None if it has them already."""
         (stored,) = connection.execute(
@@ -387,14 +375,16 @@ def _ad_hoc_concept(label: str, name: str, language: str | None) -> Concept:
     return Concept(id=label, names={language or "en": shown} if shown else {})
 
 
-def _stored(connection: sqlite3.Connection, items: Iterable[CorpusItem]) -> dict[str, _Stored]:
+def _stored(connection: sqlite3.Connection, items: Iterable[CorpusItem]) -> dict[str, Stored]:
     """The documents with the ids of these items."""
     wanted = list({item.id for item in items if is_valid_id(item.id)})
     marks = ", ".join("?" * len(wanted))
     rows = connection.execute(
-        f"SELECT id, row, digest, language, revision FROM documents WHERE id IN ({marks})", wanted
+        "SELECT id, row, digest, language, revision, body != '' OR fields IS NOT NULL, "
+        f"length(labels) > 0 OR unresolved IS NOT NULL FROM documents WHERE id IN ({marks})",
+        wanted,
     )
-    return {identifier: _Stored(*values) for identifier, *values in rows}
+    return {identifier: Stored(*values) for identifier, *values in rows}
 
 
 def _batches(items: Iterable[Item], size: int) -> Generator[list[Item]]:
