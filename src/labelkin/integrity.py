@@ -415,6 +415,8 @@ def _check_terms(folder: Path, reader: PinnedReader) -> str:
         # Another process may be writing: rows and record belong together if neither changes.
         while before != applied:
             before, rows, applied = applied, engine.rows(), engine.state().applied
+    if not applied.next_row and (record := stored_index(folder)) and record.applied.next_row:
+        raise CollectionDamagedError(f"{folder}: its files cannot be read")
     if applied.next_row and not _knows(reader, applied.generation, applied.token):
         raise CollectionDamagedError(
             f"{folder}: built from a state that the database does not have"

@@ -202,6 +202,25 @@ def test_what_is_derived_is_repaired(run: Run, reranked: str, pattern: str) -> N
     assert run("suggest", reranked, "held.jsonl", "--method", "rerank", "--json").stdout == before
 
 
+@pytest.mark.parametrize("name", ["*.idx", "*.store", "*.del", "meta.json"])
+def test_a_file_of_an_index_is_missing(run: Run, collection: Path, name: str) -> None:
+    with Indexer.open(collection) as indexer:
+        indexer.build()
+        indexer.remove([next(iter(indexer.documents())).id])
+        indexer.build()
+    (path,) = collection.glob(f"indexes/terms-*/{name}")
+    part = path.parent.relative_to(collection).as_posix()
+    path.unlink()
+    code, states, report = findings(run, collection)
+    assert (code, states[part]) == (1, "damaged")
+    (problem,) = [one["problem"] for one in report["findings"] if one["part"] == part]
+    assert problem == f"{path}: missing"
+    run("backup", collection, collection.with_name("copy"))
+    assert not (collection.with_name("copy") / part).exists()
+    assert findings(run, collection, "--repair")[1][part] == "repaired"
+    assert findings(run, collection)[0] == 0
+
+
 def test_label_segments_that_differ_from_the_database(run: Run, collection: Path) -> None:
     """As an earlier version could leave them, without checksums."""
     (columns,) = (collection / "labels").glob("*.columns.npy")
