@@ -109,6 +109,8 @@ def test_nobody_has_searched_since_documents_were_removed(grown: Path) -> None:
         indexer.remove(document.id for document in texts()[REMOVED:200])
         report = indexer.compact()
         assert report.is_complete
+        (cache,) = [one for one in report.parts if one.part == "cache/terms.sqlite"]
+        assert cache.bytes_after < cache.bytes_before
         changes = {(one.part.partition("-")[0], one.change) for one in report.parts}
         for kind in ("terms", "vectors") if has_faiss() else ("terms",):
             assert (f"indexes/{kind}", "80 removed documents dropped") in changes

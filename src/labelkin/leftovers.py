@@ -126,6 +126,12 @@ def _is_running(process: int) -> bool:
     return True
 
 
+def is_abandoned(file: Path) -> bool:
+    """Whether a file was going to replace another one, and its process is no more."""
+    match = _UNFINISHED.fullmatch(file.name)
+    return match is not None and not _is_running(int(match[1]))
+
+
 def _of_index(folder: Path) -> Iterator[Leftover]:
     with _locked(beside(folder, "write")) as is_free:
         if not is_free:
