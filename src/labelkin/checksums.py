@@ -58,7 +58,7 @@ def read_sealed(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path.name} is not a JSON object ({error})") from error
     if not isinstance(content, dict):
-        raise ValueError(f"{path.name} is not a JSON object")
+        raise ValueError(f"{path.name} is not a JSON object")  # noqa: TRY004
     recorded = content.pop(_KEY, None)
     if recorded is not None:
         original = text.replace(str(recorded).encode(), _NONE.encode(), 1)

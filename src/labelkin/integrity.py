@@ -119,7 +119,12 @@ class _Check:
         """All findings, those that others depend on first."""
         is_complete = self._check_basics()
         if is_complete:
-            with Collection(self.path, read_only=not self.repair) as collection:
+            try:
+                collection = Collection(self.path, read_only=not self.repair)
+            except CollectionDamagedError as error:
+                self._add_damage(DATABASE_NAME, error, _RESTORE)
+                return CheckReport(str(self.path), self.findings, is_complete=False)
+            with collection:
                 is_complete = self._check_content(collection)
         return CheckReport(str(self.path), self.findings, is_complete)
 

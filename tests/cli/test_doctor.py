@@ -145,6 +145,13 @@ def test_no_database(run: Run, collection: Path, content: bytes) -> None:
         assert "Traceback" not in done.stderr
 
 
+def test_a_database_that_was_cut(run: Run, collection: Path) -> None:
+    os.truncate(collection / "documents.sqlite", 5000)
+    code, states, content = findings(run, collection)
+    assert (code, states["documents.sqlite"]) == (1, "damaged")
+    assert not content["is_complete"]
+
+
 @pytest.mark.parametrize(
     ("statement", "problem"),
     [
