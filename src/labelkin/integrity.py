@@ -172,7 +172,7 @@ class _Check:
                 return False
             self._check(
                 "labels",
-                lambda: collection.segments.verify(reader),
+                lambda: _check_segments(collection, reader),
                 "--repair rebuilds them from the documents",
                 lambda: _rebuild_segments(collection),
                 "rebuilt from the documents",
@@ -364,7 +364,18 @@ def _check_concepts(reader: PinnedReader, width: int) -> None:
         raise CollectionDamagedError(f"{DATABASE_NAME}: {width - count} concepts are missing")
 
 
+def _check_segments(collection: Collection, reader: PinnedReader) -> bool:
+    folder = collection.segments.folder
+    if folder.exists() and not folder.is_dir():
+        raise CollectionDamagedError(f"{folder}: not a folder")
+    return collection.segments.verify(reader)
+
+
 def _rebuild_segments(collection: Collection) -> None:
+    folder = collection.segments.folder
+    if not folder.is_dir():
+        folder.unlink(missing_ok=True)
+        folder.mkdir()
     collection.segments.start_over()
     collection.flush_label_sets()
 

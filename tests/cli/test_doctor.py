@@ -145,6 +145,19 @@ def test_no_database(run: Run, collection: Path, content: bytes) -> None:
         assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("name", ["labels", "labels/manifest.json"])
+def test_something_else_in_place_of_labels(run: Run, collection: Path, name: str) -> None:
+    if name == "labels":
+        shutil.rmtree(collection / name)
+    (collection / name).write_text("[1]")
+    code, states, content = findings(run, collection)
+    assert (code, states["labels"]) == (1, "damaged")
+    (damage,) = [one for one in content["findings"] if one["part"] == "labels"]
+    assert damage["problem"].endswith(("not a folder", "manifest.json is not a JSON object"))
+    assert findings(run, collection, "--repair")[1]["labels"] == "repaired"
+    assert findings(run, collection)[0] == 0
+
+
 def test_a_database_that_was_cut(run: Run, collection: Path) -> None:
     os.truncate(collection / "documents.sqlite", 5000)
     code, states, content = findings(run, collection)
