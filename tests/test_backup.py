@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import signal
@@ -76,6 +77,20 @@ def test_an_archive(name: str, small: Path, tmp_path: Path) -> None:
         archive.extractall(tmp_path / "there", filter="data")
     assert check_collection(tmp_path / "there" / "copy").is_sound
     assert ids(tmp_path / "there" / "copy") == ids(small)
+
+
+def test_what_a_killed_backup_has_left_of_an_archive(small: Path, tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        process.wait()
+    killed, running = (
+        tmp_path / f".copy.tar.gz.{number}-0123abcd.part" for number in (process.pid, os.getpid())
+    )
+    killed.touch()
+    running.touch()
+    with Indexer.open(small, read_only=True) as indexer:
+        indexer.backup(tmp_path / "copy.tar.gz")
+    assert not killed.exists()
+    assert running.exists()
 
 
 def test_without_indexes(source: Path, tmp_path: Path) -> None:

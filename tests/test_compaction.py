@@ -103,6 +103,21 @@ def test_removed_documents_leave_everything(grown: Path, tmp_path: Path) -> None
     assert neighbours(grown) == neighbours(tmp_path / "new")
 
 
+def test_nobody_has_searched_since_documents_were_removed(grown: Path) -> None:
+    with Indexer.open(grown) as indexer:
+        indexer.compact()
+        indexer.remove(document.id for document in texts()[REMOVED:200])
+        report = indexer.compact()
+        assert report.is_complete
+        (cache,) = [one for one in report.parts if one.part == "cache/terms.sqlite"]
+        assert cache.bytes_after < cache.bytes_before
+        changes = {(one.part.partition("-")[0], one.change) for one in report.parts}
+        for kind in ("terms", "vectors") if has_faiss() else ("terms",):
+            assert (f"indexes/{kind}", "80 removed documents dropped") in changes
+        assert indexer.compact().parts == []
+    assert not check_collection(grown).problems
+
+
 def test_it_can_be_written_to_afterwards(grown: Path) -> None:
     documents = texts()
     with Indexer.open(grown) as indexer:

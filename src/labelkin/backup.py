@@ -31,7 +31,7 @@ from labelkin.exceptions import (
 )
 from labelkin.integrity import check_collection
 from labelkin.layout import DATABASE_NAME, DESK_NAME, LABELS_NAME, MANIFEST_NAME
-from labelkin.leftovers import CHECKPOINT
+from labelkin.leftovers import CHECKPOINT, is_unfinished
 from labelkin.neighbours.sample_search import SAMPLE_PREFIX
 from labelkin.store.collection import Collection
 from labelkin.store.config import CONFIG_NAME
@@ -109,6 +109,9 @@ def _remove_unfinished(target: Path) -> None:
         with FileLock(folder) as lock:
             if lock.take():
                 shutil.rmtree(folder, ignore_errors=True)
+    for archive in target.parent.glob(f".{target.name}.*.part"):
+        if is_unfinished(archive):
+            archive.unlink(missing_ok=True)
 
 
 def _publish(folder: Path, target: Path) -> None:

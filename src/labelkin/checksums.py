@@ -55,9 +55,11 @@ def read_sealed(path: Path) -> dict[str, Any]:
     text = path.read_bytes()
     try:
         content: dict[str, Any] = json.loads(text)
-        recorded = content.pop(_KEY, None)
-    except (ValueError, AttributeError, TypeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path.name} is not a JSON object ({error})") from error
+    if not isinstance(content, dict):
+        raise ValueError(f"{path.name} is not a JSON object")  # noqa: TRY004
+    recorded = content.pop(_KEY, None)
     if recorded is not None:
         original = text.replace(str(recorded).encode(), _NONE.encode(), 1)
         if checksum(original) != recorded:

@@ -122,7 +122,12 @@ class _Check:
         """All findings, those that others depend on first."""
         is_complete = self._check_basics()
         if is_complete:
-            with Collection(self.path, read_only=not self.repair) as collection:
+            try:
+                collection = Collection(self.path, read_only=not self.repair)
+            except CollectionDamagedError as error:
+                self._add_damage(DATABASE_NAME, error, _RESTORE)
+                return CheckReport(str(self.path), self.findings, is_complete=False)
+            with collection:
                 is_complete = self._check_content(collection)
         return CheckReport(str(self.path), self.findings, is_complete)
 
@@ -170,7 +175,7 @@ class _Check:
                 return False
             self._check(
                 "labels",
-                lambda: collection.segments.verify(reader),
+                lambda: _check_segments(collection, reader),
                 "--repair rebuilds them from the documents",
                 lambda: _rebuild_segments(collection),
                 "rebuilt from the documents",
@@ -403,7 +408,18 @@ def _check_editions(reader: PinnedReader) -> None:
                 )
 
 
+def _check_segments(collection: Collection, reader: PinnedReader) -> bool:
+    folder = collection.segments.folder
+    if folder.exists() and not folder.is_dir():
+        raise CollectionDamagedError(f"{folder}: not a folder")
+    return collection.segments.verify(reader)
+
+
 def _rebuild_segments(collection: Collection) -> None:
+    folder = collection.segments.folder
+    if not folder.is_dir():
+        folder.unlink(missing_ok=True)
+        folder.mkdir()
     collection.segments.start_over()
     collection.flush_label_sets()
 
@@ -468,6 +484,8 @@ def _check_terms(folder: Path, reader: PinnedReader) -> str:
         # Another process may be writing: rows and record belong together if neither changes.
         while before != applied:
             before, rows, applied = applied, engine.rows(), engine.state().applied
+    if not applied.next_row and (record := stored_index(folder)) and record.applied.next_row:
+        raise CollectionDamagedError(f"{folder}: its files cannot be read")
     if applied.next_row and not _knows(reader, applied.generation, applied.token):
         raise CollectionDamagedError(
             f"{folder}: built from a state that the database does not have"

@@ -128,8 +128,7 @@ def _found(collection: Collection, *, remove: bool, is_compacting: bool) -> Iter
 def _unfinished(path: Path) -> Iterator[Leftover]:
     """Files that were going to replace others, of processes that are no more."""
     for file in sorted(path.rglob("*.part")):
-        match = _UNFINISHED.fullmatch(file.name)
-        if match and not _is_running(int(match[1])) and _is_abandoned(file):
+        if is_unfinished(file) and _is_abandoned(file):
             yield Leftover.at(file, _WRITING)
 
 
@@ -168,6 +167,12 @@ def _of_segments(collection: Collection, *, remove: bool) -> Iterator[Leftover]:
 def _is_own(folder: Path) -> bool:
     """Whether a folder holds nothing but what labelkin writes to one of its name."""
     return folder.is_dir() and all(_OF_BUILD.fullmatch(one.name) for one in folder.iterdir())
+
+
+def is_unfinished(file: Path) -> bool:
+    """Whether a file was going to replace another one, and its process is no more."""
+    match = _UNFINISHED.fullmatch(file.name)
+    return match is not None and not _is_running(int(match[1]))
 
 
 def _of_index(folder: Path) -> Iterator[Leftover]:

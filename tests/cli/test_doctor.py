@@ -145,6 +145,26 @@ def test_no_database(run: Run, collection: Path, content: bytes) -> None:
         assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("name", ["labels", "labels/manifest.json"])
+def test_something_else_in_place_of_labels(run: Run, collection: Path, name: str) -> None:
+    if name == "labels":
+        shutil.rmtree(collection / name)
+    (collection / name).write_text("[1]")
+    code, states, content = findings(run, collection)
+    assert (code, states["labels"]) == (1, "damaged")
+    (damage,) = [one for one in content["findings"] if one["part"] == "labels"]
+    assert damage["problem"].endswith(("not a folder", "manifest.json is not a JSON object"))
+    assert findings(run, collection, "--repair")[1]["labels"] == "repaired"
+    assert findings(run, collection)[0] == 0
+
+
+def test_a_database_that_was_cut(run: Run, collection: Path) -> None:
+    os.truncate(collection / "documents.sqlite", 5000)
+    code, states, content = findings(run, collection)
+    assert (code, states["documents.sqlite"]) == (1, "damaged")
+    assert not content["is_complete"]
+
+
 @pytest.mark.parametrize(
     ("statement", "problem"),
     [
@@ -200,6 +220,25 @@ def test_what_is_derived_is_repaired(run: Run, reranked: str, pattern: str) -> N
     assert states[part] == "repaired"
     assert findings(run, reranked)[0] == 0
     assert run("suggest", reranked, "held.jsonl", "--method", "rerank", "--json").stdout == before
+
+
+@pytest.mark.parametrize("name", ["*.idx", "*.store", "*.del", "meta.json"])
+def test_a_file_of_an_index_is_missing(run: Run, collection: Path, name: str) -> None:
+    with Indexer.open(collection) as indexer:
+        indexer.build()
+        indexer.remove([next(iter(indexer.documents())).id])
+        indexer.build()
+    (path,) = collection.glob(f"indexes/terms-*/{name}")
+    part = path.parent.relative_to(collection).as_posix()
+    path.unlink()
+    code, states, report = findings(run, collection)
+    assert (code, states[part]) == (1, "damaged")
+    (problem,) = [one["problem"] for one in report["findings"] if one["part"] == part]
+    assert problem == f"{path}: missing"
+    run("backup", collection, collection.with_name("copy"))
+    assert not (collection.with_name("copy") / part).exists()
+    assert findings(run, collection, "--repair")[1][part] == "repaired"
+    assert findings(run, collection)[0] == 0
 
 
 def test_label_segments_that_differ_from_the_database(run: Run, collection: Path) -> None:

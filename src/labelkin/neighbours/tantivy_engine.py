@@ -61,6 +61,8 @@ _CACHED_TERMS = 200_000
 _META_NAME = "meta.json"
 _MANAGED_NAME = ".managed.json"
 _SEGMENT_FILE = re.compile(r"([0-9a-f]{32})(?:\.(\d+))?\.\w+")
+# Every segment has a file of each; one from which documents were removed has a list of them, too.
+_SEGMENT_PARTS = ("fast", "fieldnorm", "idx", "pos", "store", "term")
 # The last bytes of tantivy's files: {"version": …, "crc": …}, its length, and this number.
 _MAGIC = 1337
 _LONGEST_FOOTER = 1 << 12
@@ -173,6 +175,7 @@ class TantivyEngine(TermEngine):
     def verify(self) -> None:
         """Compare the files with tantivy's own checksums, and meta.json with the recorded one."""
         self._verify_meta()
+        self._verify_presence()
         for path, size in self._unverified():
             try:
                 _verify_footer(path)
@@ -197,10 +200,28 @@ class TantivyEngine(TermEngine):
             try:
                 is_same = record.meta in (None, checksum(path.read_bytes()))
             except OSError:
-                return
+                # Only an index without documents may lack it.
+                is_same = not record.next_row
             if is_same:
                 return
+        if not path.exists():
+            raise StoreDamagedError(f"{path}: missing")
         raise StoreDamagedError(str(ChecksumError(path)))
+
+    def _verify_presence(self) -> None:
+        """Raise StoreDamagedError if a file is missing of a segment that meta.json lists."""
+        before = None
+        # Another process may be merging: meta.json changes before the old files are deleted.
+        while (deletes := _listed_segments(self._home)) != before:
+            before = deletes
+            names = [f"{one}.{part}" for one in deletes for part in _SEGMENT_PARTS]
+            listed = [(one, number) for one, number in deletes.items() if number is not None]
+            names += [f"{one}.{number}.del" for one, number in listed]
+            missing = [name for name in names if not (self._home / name).exists()]
+            if not missing:
+                return
+        if missing:
+            raise StoreDamagedError(f"{self._home / missing[0]}: missing")
 
     def rows(self) -> npt.NDArray[np.int64]:
         """The rows of all documents in the index, ascending; read a range of rows at a time."""
@@ -524,15 +545,20 @@ def _managed_files(folder: Path) -> list[str]:
     return []
 
 
-def _committed_files(folder: Path) -> list[Path]:
-    """The files of the segments that meta.json lists; a writer may not have finished others."""
+def _listed_segments(folder: Path) -> dict[str, int | None]:
+    """The segments that meta.json lists, and which list of removed documents belongs to each."""
     try:
-        deletes = {
+        return {
             one["segment_id"].replace("-", ""): (one["deletes"] or {}).get("opstamp")
             for one in _segments(folder)
         }
     except (KeyError, TypeError, AttributeError) as error:
         raise StoreDamagedError(f"{folder / _META_NAME}: {error}") from error
+
+
+def _committed_files(folder: Path) -> list[Path]:
+    """The files of the segments that meta.json lists; a writer may not have finished others."""
+    deletes = _listed_segments(folder)
     paths = []
     for path in folder.glob("*"):
         match = _SEGMENT_FILE.fullmatch(path.name)

@@ -157,13 +157,16 @@ class TermIndex(DerivedStore):
             return self.searcher(reader)
 
     def compact(self, latest: Callable[[], Reader], progress: BuildProgress | None = None) -> int:
-        """Drop removed documents from the index; how many there were.
+        """Bring the index up to date, and drop removed documents from it; how many there were.
 
         An index that has to be rebuilt for it is rebuilt beside the old one, which others use
         and bring up to date meanwhile. `latest` gives the collection's state.
         """
         with self.lock:
             reader = latest()
+            # Another process may be ahead of the reader: then it has brought the index up to date.
+            with suppress(SnapshotOutdatedError):
+                self.catch_up(reader, progress)
             with self.exclusive(reader), folder_errors_explained(reader.path):
                 removed = self._engine.removed()
                 if self._engine.compact() or not removed:

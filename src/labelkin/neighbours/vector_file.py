@@ -216,8 +216,8 @@ class VectorFile:
         self._write_record(name, len(stored) + len(keys), width, record, checksums)
         return self.read()
 
-    def keep(self, is_kept: npt.NDArray[np.bool_]) -> StoredVectors:
-        """Rewrite the vectors without some; returns the others.
+    def keep(self, is_kept: npt.NDArray[np.bool_], record: Mapping[str, Any]) -> StoredVectors:
+        """Rewrite the vectors without some, with a new record; returns the others.
 
         Readers that have mapped them keep them. ChecksumError if they are damaged: new
         checksums must not cover that.
@@ -240,7 +240,7 @@ class VectorFile:
         for path in self.folder.glob("*.faiss"):
             path.unlink(missing_ok=True)
         width = stored.vectors.shape[1]
-        self._write_record(name, int(is_kept.sum()), width, stored.record, checksums)
+        self._write_record(name, int(is_kept.sum()), width, record, checksums)
         for path in self.leftovers():
             path.unlink(missing_ok=True)
         return self.read()

@@ -264,11 +264,14 @@ def compact_vectors(folder: Path, reader: Reader) -> int:
             raise CollectionBusyError(f"{folder}: another process is writing vectors")
         file = VectorFile(folder, np.int64)
         stored = file.read()
-        # Removals that the vectors do not reflect yet may be unknown to their readers.
-        gone = reader.tombstones_between(-1, int(stored.record.get("generation", 0)))
+        record, generation = dict(stored.record), reader.generation()
+        if record and reader.knows(int(record["generation"]), str(record["token"])):
+            # Readers of an earlier state take a newer one when they find this record.
+            record |= {"generation": generation.number, "token": generation.token}
+        gone = reader.tombstones_between(-1, int(record.get("generation", 0)))
         is_dead = np.isin(stored.keys, gone)
         if is_dead.any():
-            file.keep(~is_dead)
+            file.keep(~is_dead, record)
         return int(is_dead.sum())
 
 

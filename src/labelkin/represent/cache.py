@@ -36,6 +36,8 @@ CREATE TABLE IF NOT EXISTS kinds (
 _LOOKUP = 500
 _STORED_AT_ONCE = 128
 _SWITCH_ATTEMPTS = 100
+# The file is rewritten if so many of its entries are dropped.
+_WORTH_REWRITING = 0.1
 
 
 class TermCache:
@@ -136,7 +138,9 @@ class TermCache:
             try:
                 dropped = _drop_former_kinds(connection, versions)
                 dropped += _drop_all_but(connection, texts)
-                shrink(connection)
+                (left,) = connection.execute("SELECT count(*) FROM terms").fetchone()
+                # Checksums are spread evenly: dropped entries empty no page.
+                shrink(connection, is_sparse=dropped > _WORTH_REWRITING * (left + dropped))
             except sqlite3.DatabaseError as error:
                 self._give_up(error)
                 return 0

@@ -134,27 +134,28 @@ class _Connection:
         self.connection.close()
 
 
-def shrink(connection: sqlite3.Connection) -> None:
+def shrink(connection: sqlite3.Connection, *, is_sparse: bool = False) -> None:
     """Give free pages of a database back to the file system, in short transactions.
 
-    One that an earlier version has made has to be rewritten for that; if it is large, its
-    free pages stay for what is written next. Readers of other connections go on.
+    One that an earlier version has made has to be rewritten for that, and so has one whose
+    pages are filled in part only (`is_sparse`); if it is large, its free pages stay for what
+    is written next. Readers of other connections go on.
     """
 
     def value(name: str) -> int:
         return int(connection.execute(f"PRAGMA {name}").fetchone()[0])
 
-    free = value("freelist_count")
-    if value("auto_vacuum"):
+    free, pages = value("freelist_count"), value("page_count")
+    gives_back = bool(value("auto_vacuum"))
+    is_small = (pages - free) * value("page_size") <= _MOST_REWRITTEN
+    is_worth_it = is_sparse or (not gives_back and free >= max(_WORTH_REWRITING * pages, 1))
+    if is_small and is_worth_it:
+        connection.execute(_GIVES_BACK)
+        connection.execute("VACUUM")
+    elif gives_back:
         for _ in range(0, free, _PAGES_AT_ONCE):
             # Gives back one page a step, and `execute` makes one step.
             connection.executescript(f"PRAGMA incremental_vacuum({_PAGES_AT_ONCE})")
-    else:
-        pages = value("page_count")
-        used = (pages - free) * value("page_size")
-        if free >= max(_WORTH_REWRITING * pages, 1) and used <= _MOST_REWRITTEN:
-            connection.execute(_GIVES_BACK)
-            connection.execute("VACUUM")
     connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
 
