@@ -641,6 +641,9 @@ def _extrapolation(results: Results) -> Iterator[str]:
         )
     else:
         yield f"By these figures no step holds more than {MACHINE_GIGABYTES} GB."
+    if len(points(results, RERANK)) < 2:
+        yield ""
+        yield "Trainings were finished at one size only and are not extrapolated."
 
 
 def _reached(sizes: Sequence[float], held: Sequence[float]) -> float:

@@ -134,7 +134,7 @@ def npz_arrays(path: Path) -> dict[str, Array]:
             raise ValueError(f"{path.name}: would unpack to {unpacked:,} bytes")
         with np.load(path, allow_pickle=False) as arrays:
             return {name: np.asarray(arrays[name]) for name in arrays.files}
-    except (OSError, MemoryError):
+    except OSError:
         raise
     except Exception as error:  # NumPy and zipfile raise a dozen kinds, TokenError among them
         raise ValueError(f"{path.name}: not a file of arrays ({error})") from error

@@ -12,6 +12,8 @@ import pytest
 
 pytest.importorskip("torch", reason="needs the extra `train`")
 
+# How a thread of gloo's rarely ends a process that has done its work, on a busy machine.
+TORCH_AT_EXIT = "terminate called without an active exception"
 COMMON = """
 import sys
 from dataclasses import replace
@@ -97,6 +99,8 @@ def run(code: str, folder: Path, processes: int, **values: object) -> None:
         command = [sys.executable, *launcher, str(script)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode and TORCH_AT_EXIT in done.stderr:
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
 
 

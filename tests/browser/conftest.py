@@ -73,7 +73,7 @@ def open_page(browser: Any) -> Iterator[Open]:
         contexts.append(context)
         context.grant_permissions(["clipboard-read", "clipboard-write"], origin=service.url)
         page = context.new_page()
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(30_000)
         page.on("console", lambda one: errors.append(one.text) if one.type == "error" else None)
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.goto(f"{service.url}/{address}")
