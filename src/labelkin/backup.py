@@ -36,7 +36,7 @@ from labelkin.neighbours.sample_search import SAMPLE_PREFIX
 from labelkin.store.collection import Collection
 from labelkin.store.config import CONFIG_NAME
 from labelkin.store.database import Database
-from labelkin.store.folder import file_signature, folder_errors_explained
+from labelkin.store.folder import disk_bytes, file_signature, folder_errors_explained
 from labelkin.store.locks import FileLock
 
 # Called with the pages of the database that are copied, and all of them.
@@ -159,13 +159,12 @@ class _Copy:
         self._verify()
         with Collection(self._folder) as copy:
             documents, generation = copy.count(), copy.generation().number
-        total = 0
         for path in self._folder.rglob("*"):
             if path.is_file():
-                total += path.stat().st_size
                 _sync(path)
             else:
                 sync_folder(path)
+        total = disk_bytes(self._folder)
         return BackupReport(
             str(self._path), str(self._target), documents, generation, total, self._left_out
         )

@@ -31,7 +31,7 @@ from labelkin.represent.cache import TermCache, open_term_cache, text_checksum
 from labelkin.represent.representation import KINDS, make_representation
 from labelkin.store.collection import Collection
 from labelkin.store.database import DATABASE_NAME
-from labelkin.store.folder import folder_errors_explained
+from labelkin.store.folder import disk_bytes, folder_errors_explained
 from labelkin.store.locks import FileLock
 from labelkin.wording import counted
 
@@ -116,26 +116,18 @@ class _Compaction:
 
     def _compact(self, part: str, work: Callable[[], str]) -> None:
         """Do one part; `work` says what it has dropped, and nothing if there was nothing."""
-        before = self._size(part)
+        before = disk_bytes(self._path / part)
         change = problem = ""
         try:
             change = work()
         except (CollectionBusyError, CollectionDamagedError, MissingExtraError) as error:
             problem = str(error)
-        after = self._size(part)
+        after = disk_bytes(self._path / part)
         if change or problem or after < before:
             if not change and not problem:
                 change = _GIVEN_BACK if part.endswith(".sqlite") else "merged"
             one = CompactedPart(part, change, before, after, problem)
             self._report.parts.append(one)
-
-    def _size(self, part: str) -> int:
-        path = self._path / part
-        total = 0
-        for file in path.rglob("*") if path.is_dir() else [path]:
-            with suppress(FileNotFoundError):
-                total += file.stat().st_size
-        return total
 
     def _remove_leftovers(self) -> None:
         for leftover in find_leftovers(self._collection, remove=True, is_compacting=True):

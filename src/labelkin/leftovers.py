@@ -28,6 +28,7 @@ from labelkin.neighbours.sample_search import SAMPLE_PREFIX
 from labelkin.neighbours.term_index import stored_index
 from labelkin.neighbours.vector_file import VectorFile
 from labelkin.store.collection import Collection
+from labelkin.store.folder import disk_bytes
 from labelkin.store.locks import FileLock, beside
 from labelkin.store.models import DESCRIPTION, TRAINING_LOCK
 
@@ -65,13 +66,7 @@ class Leftover:
     @classmethod
     def at(cls, path: Path, reason: str) -> Leftover:
         """A leftover with its size."""
-        paths = path.rglob("*") if path.is_dir() else [path]
-        size = 0
-        for one in paths:
-            # Its owner may have deleted it meanwhile.
-            with suppress(FileNotFoundError):
-                size += one.stat().st_size if one.is_file() else 0
-        return cls(path, reason, size)
+        return cls(path, reason, disk_bytes(path))
 
     def remove(self) -> None:
         """Delete it."""

@@ -140,7 +140,9 @@ class TermEngine(Closing, ABC):
 
         Searchers keep what they see. A crash leaves the index as it was, or the other one.
         """
-        raise NotImplementedError
+        raise NotImplementedError(
+            f"{type(self).__name__} neither compacts its files nor exchanges them for {other}"
+        )
 
     @abstractmethod
     def clear(self) -> None:

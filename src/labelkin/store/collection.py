@@ -34,7 +34,7 @@ from labelkin.layout import DATABASE_NAME, LABELS_NAME, is_collection
 from labelkin.store.config import CONFIG_NAME, Config, WatchedConfig, write_config
 from labelkin.store.database import LATER_COLUMNS, TEXT_INDEX, Database
 from labelkin.store.derived import SnapshotOutdatedError
-from labelkin.store.folder import empty_folder, folder_errors_explained
+from labelkin.store.folder import disk_bytes, empty_folder, folder_errors_explained
 from labelkin.store.label_sets import LabelSegments, LabelSets, Rows
 from labelkin.store.manifest import (
     new_manifest,
@@ -265,11 +265,7 @@ class Collection(Reader, Closing):
 
     def disk_bytes(self) -> int:
         """The size of all files in the folder."""
-        total = 0
-        for path in self.path.rglob("*"):
-            with suppress(FileNotFoundError):
-                total += path.stat().st_size if path.is_file() else 0
-        return total
+        return disk_bytes(self.path)
 
 
 def _is_utf8(path: Path) -> bool:

@@ -6,7 +6,7 @@ import errno
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from labelkin.exceptions import CollectionError, CollectionFullError, CollectionReadOnlyError
@@ -19,6 +19,15 @@ def empty_folder(folder: Path) -> None:
             shutil.rmtree(entry, ignore_errors=True)
         else:
             entry.unlink(missing_ok=True)
+
+
+def disk_bytes(path: Path) -> int:
+    """The size of a file, or of all files in a folder; those that vanish meanwhile do not count."""
+    total = 0
+    for one in path.rglob("*") if path.is_dir() else [path]:
+        with suppress(FileNotFoundError):
+            total += one.stat().st_size if one.is_file() else 0
+    return total
 
 
 def file_signature(path: Path) -> tuple[int, int, int] | None:
