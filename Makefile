@@ -8,7 +8,7 @@ SECONDS ?= 3600
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format peers load bench bench-peers experiment fuzz soak clean
+.PHONY: help demo test check format peers load bench bench-peers cluster experiment fuzz soak clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -37,6 +37,10 @@ $(VENV)/.bench: $(VENV)/.test
 	$(PIP) install --quiet --constraint constraints.txt --editable '.[test,train,rerank,bulk,bench]'
 	touch $@
 
+$(VENV)/.cluster: $(VENV)/.test
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[test,train,rerank,bulk,spark]'
+	touch $@
+
 $(VENV)/.fuzz: $(VENV)/.test
 	$(PIP) install --quiet --constraint constraints.txt --editable '.[test,train,rerank,bulk,fuzz]'
 	touch $@
@@ -46,7 +50,7 @@ demo: $(VENV)/.train  ## Make a generated collection in demo/, train on it and c
 	$(BIN)/labelkin demo demo
 
 test: $(VENV)/.test  ## Run the fast tests
-	$(BIN)/pytest -n 2 -m 'not soak'
+	$(BIN)/pytest -n 2 -m 'not soak and not cluster'
 
 check: $(VENV)/.test  ## Lint, formatting and types
 	$(BIN)/ruff check .
@@ -86,11 +90,18 @@ experiment: $(VENV)/.test  ## The paper's tables from a small part of ../shared/
 load: $(VENV)/.test  ## A minute of mixed load on the service
 	LABELKIN_LOAD_SECONDS=60 $(BIN)/pytest -m 'not soak' tests/serve/test_load.py
 
+cluster: $(VENV)/.cluster  ## Commands on a Spark cluster of three processes; needs Java 17
+	$(BIN)/pytest -m 'not soak' tests/cluster
+
 fuzz: $(VENV)/.fuzz  ## An hour of fuzzing all readers; SECONDS=600 for less
 	$(BIN)/python -m tests.fuzz.run_atheris --seconds $(SECONDS)
 
-soak: $(VENV)/.test  ## Hundreds of kills, ten minutes of threads and other long tests
-	$(BIN)/pytest -m soak
+soak: $(VENV)/.bench $(VENV)/.cluster  ## Hundreds of kills and faults, ten minutes of load; results/reliability.md
+	LABELKIN_RESULTS=results/reliability/load.jsonl $(BIN)/pytest -m soak
+	$(BIN)/python -m tests.reliability kills --count 500 --again
+	$(BIN)/python -m tests.reliability faults --count 3 --again
+	$(BIN)/python benchmarks/one_record.py
+	$(BIN)/python -m tests.reliability report
 
 clean:  ## Remove what the targets above made
 	rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache .hypothesis dist

@@ -36,9 +36,9 @@ from labelkin.scoring.suggestion import Suggestion, fold_broader, fold_broader_l
 from labelkin.store.collection import Collection
 from labelkin.store.config import CollectionSection, Config, LabelsSection, with_recipe
 from labelkin.store.derived import BuildProgress
-from labelkin.store.editions import EditionReport, undo_vocabulary, update_vocabulary
+from labelkin.store.editions import undo_vocabulary, update_vocabulary
 from labelkin.store.info import CollectionInfo, collection_info
-from labelkin.store.reports import AddReport, RemoveReport
+from labelkin.store.reports import AddReport, EditionReport, RemoveReport
 from labelkin.store.snapshot import Snapshot
 from labelkin.store.writer import Progress, add_documents, remove_documents
 from labelkin.vocab.concept import Concept
@@ -703,14 +703,18 @@ class Indexer(Closing):
             observer=observer,
         ).run()
 
-    def staleness(self, *, label_ae: bool = True, rerank: bool = True) -> Staleness:
-        """Whether training these models again would pay, and why or why not."""
+    def staleness(self, *, label_ae: bool = True, rerank: bool = True, given: int = 0) -> Staleness:
+        """Whether training these models again would pay, and why or why not.
+
+        `given` counts the documents to train the reranker on that the collection lacks.
+        """
         from labelkin.autoencoder.model import MODEL_NAME
         from labelkin.inspection import staleness
         from labelkin.rerank.model import RERANK_NAME
 
         wanted = {MODEL_NAME: label_ae, RERANK_NAME: rerank}
-        return staleness(self.snapshot(), [name for name, is_wanted in wanted.items() if is_wanted])
+        names = [name for name, is_wanted in wanted.items() if is_wanted]
+        return staleness(self.snapshot(), names, given=given)
 
     def train_label_ae(
         self,
@@ -848,24 +852,51 @@ class Indexer(Closing):
         settings: Sequence[Settings],
         *,
         representation: str | None = None,
+        rankings: Sequence[tuple[Ranking, Ranking]] | None = None,
     ) -> list[Evaluation]:
-        """As `evaluate`, for several settings over the same neighbours."""
+        """As `evaluate`, for several settings over the same neighbours.
+
+        `rankings` are what `rankings` has returned, if that was called elsewhere.
+        """
         from labelkin.evaluate.gold import gold_evaluation
 
-        k = max((one.k for one in settings), default=0)
-        self.check_representation(settings, representation)
-
         def work() -> list[Evaluation]:
-            queries = self.queries(documents, k, representation=representation, without_copies=True)
-            gold = gold_evaluation(documents, queries.snapshot)
-            evaluations = []
-            for one in settings:
-                ranked = one.implementation.rank(queries, one)
-                predicted = one.implementation.cut(queries, ranked, one)
-                evaluations.append(replace(gold, predicted=predicted, ranked=ranked))
-            return evaluations
+            snapshot, found = self.snapshot(), rankings
+            if found is None:
+                snapshot, found = self._ranked(documents, settings, representation)
+            gold = gold_evaluation(documents, snapshot)
+            return [replace(gold, predicted=cut, ranked=ranked) for ranked, cut in found]
 
+        self.check_representation(settings, representation)
         return self.runtime.retried(work)
+
+    def rankings(
+        self,
+        documents: Sequence[Document],
+        settings: Sequence[Settings],
+        *,
+        representation: str | None = None,
+    ) -> list[tuple[Ranking, Ranking]]:
+        """For each of the settings the labels of documents by rank, and those suggested.
+
+        Copies of a document in the collection are no neighbours of it.
+        """
+        self.check_representation(settings, representation)
+        return self.runtime.retried(lambda: self._ranked(documents, settings, representation)[1])
+
+    def _ranked(
+        self,
+        documents: Sequence[Document],
+        settings: Sequence[Settings],
+        representation: str | None,
+    ) -> tuple[Snapshot, list[tuple[Ranking, Ranking]]]:
+        k = max((one.k for one in settings), default=0)
+        queries = self.queries(documents, k, representation=representation, without_copies=True)
+        rankings = []
+        for one in settings:
+            ranked = one.implementation.rank(queries, one)
+            rankings.append((ranked, one.implementation.cut(queries, ranked, one)))
+        return queries.snapshot, rankings
 
     def save_evaluation(self, summary: EvaluationSummary) -> None:
         """Store an evaluation as the collection's latest; it replaces the one before."""

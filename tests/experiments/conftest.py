@@ -5,24 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from labelkin.corpus import write_corpus
-from labelkin.demo import demo_concepts, demo_documents
 from labelkin.experiments.runner import RunReport, run
 
-from .small_grid import GRID, Silent, plan_of
+from .small_grid import GRID, Silent, plan_of, write_data
 
 
 @pytest.fixture(scope="session")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files of a generated collection: 160 training documents and 20 of each split."""
     folder = tmp_path_factory.mktemp("data")
-    documents = list(demo_documents(200, 0))
-    write_corpus(documents[:160], folder / "train.jsonl")
-    write_corpus(documents[160:180], folder / "dev.jsonl")
-    write_corpus(documents[180:], folder / "test.jsonl")
-    lines = ["ui\tname\ttree_numbers\tentry_terms"]
-    lines += [f"{c.id}\t{c.name('en')}\t{'|'.join(c.notations)}\t" for c in demo_concepts(0)]
-    (folder / "vocabulary.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    write_data(folder)
     return folder
 
 

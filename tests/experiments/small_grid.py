@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from labelkin.corpus import write_corpus
+from labelkin.demo import demo_concepts, demo_documents
 from labelkin.experiments.grid import read_grid
 from labelkin.experiments.plan import Plan
 from labelkin.experiments.stage import Stage
@@ -123,3 +125,15 @@ class Silent:
 
 def plan_of(grid: str | Path, work: Path, data: Path, *, quick: bool = False) -> Plan:
     return Plan(read_grid(str(grid), quick=quick), work, data)
+
+
+def write_data(folder: Path) -> None:
+    """The files of the grid: 160 training documents and 20 of each split."""
+    folder.mkdir(exist_ok=True)
+    documents = list(demo_documents(200, 0))
+    write_corpus(documents[:160], folder / "train.jsonl")
+    write_corpus(documents[160:180], folder / "dev.jsonl")
+    write_corpus(documents[180:], folder / "test.jsonl")
+    lines = ["ui\tname\ttree_numbers\tentry_terms"]
+    lines += [f"{c.id}\t{c.name('en')}\t{'|'.join(c.notations)}\t" for c in demo_concepts(0)]
+    (folder / "vocabulary.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")

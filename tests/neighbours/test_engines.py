@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections import Counter
 from collections.abc import Collection as Container
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from labelkin.atomic import atomic_text
 from labelkin.demo import demo_documents
 from labelkin.exceptions import ConfigError
 from labelkin.indexer import Indexer
+from labelkin.leftovers import find_leftovers
 from labelkin.neighbours.bm25 import FieldStatistics, idf
 from labelkin.neighbours.engine import (
     ENGINES,
@@ -255,6 +258,42 @@ def test_a_collection_finds_the_same_neighbours_with_either_engine(
         assert again.build() == 0
 
 
+class KeepingEngine(MemoryEngine):
+    """Keeps removed documents, and can do nothing about it."""
+
+    def removed(self) -> int:
+        return 1
+
+
+def open_keeping(folder: Path, fields: Mapping[str, str], *, read_only: bool) -> TermEngine:
+    return KeepingEngine(folder, fields, read_only=read_only)
+
+
+def test_compact_skips_an_engine_that_cannot_be_compacted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(ENGINES._own, "keeping", f"{__name__}:open_keeping")
+    documents = list(demo_documents(20))
+    settings = tmp_path / "c" / CONFIG_NAME
+    with Indexer.create(tmp_path / "c", language="en") as indexer:
+        indexer.add(documents)
+        update_config(settings, {"neighbours": {"engine": "keeping"}})
+        found = indexer.neighbour_arrays(documents[:5], 3)
+        indexer.remove([documents[19].id])
+        report = indexer.compact()
+        changes = {one.part.partition("-")[0]: one.change for one in report.parts}
+        assert "the engine 'keeping' cannot drop 1 removed document" in changes["indexes/terms"]
+        assert changes["indexes/terms"].startswith("skipped: ")
+        assert report.is_complete
+        assert len(found.rows) == len(indexer.neighbour_arrays(documents[:5], 3).rows)
+        # Without the settings, nobody knows which engine an index is of.
+        update_config(settings, {"neighbours": {"engine": "tantivy"}})
+        changes = {one.part.partition("-")[0]: one.change for one in indexer.compact().parts}
+        assert changes["indexes/terms"] == (
+            "skipped: not an index of the engine 'tantivy', which labelkin.toml names"
+        )
+
+
 def test_an_unknown_engine_is_an_error(tmp_path: Path) -> None:
     with Indexer.create(tmp_path / "c", language="en") as indexer:
         indexer.add(demo_documents(3))
@@ -304,3 +343,63 @@ def test_rows_that_an_index_holds_twice(
         else:
             with pytest.raises(StoreDamagedError, match="holds rows several times"):
                 engine.rows()
+
+
+def test_no_segment_is_left_over_if_the_list_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Indexer.create(tmp_path / "c", language="en") as indexer:
+        indexer.add(demo_documents(20, 0))
+        indexer.build()
+        (folder,) = (tmp_path / "c" / "indexes").glob("terms-*")
+        read_text = Path.read_text
+
+        def failing(path: Path, *given: Any, **named: Any) -> str:
+            if path == folder / "meta.json":
+                raise OSError(errno.EIO, "Input/output error", str(path))
+            return read_text(path, *given, **named)
+
+        monkeypatch.setattr(Path, "read_text", failing)
+        files = sorted(folder.iterdir())
+        with (
+            TantivyEngine(folder, {"stems": "1"}, read_only=True) as engine,
+            pytest.raises(StoreDamagedError, match="Input/output error"),
+        ):
+            engine.leftovers()
+        assert find_leftovers(indexer.collection, remove=True) == []
+        assert sorted(folder.iterdir()) == files
+        # Where there is no list, there are no segments either.
+        (tmp_path / "new").mkdir()
+        with TantivyEngine(tmp_path / "new", {"stems": "1"}, read_only=True) as engine:
+            assert engine.leftovers() == []
+
+
+def test_a_commit_that_was_killed_before_it_was_listed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its list of removed documents has the name that the next commit takes."""
+    documents = list(demo_documents(20, 0))
+    with Indexer.create(tmp_path / "c", language="en") as indexer:
+        indexer.add(documents)
+        indexer.build()
+    (folder,) = (tmp_path / "c" / "indexes").glob("terms-*")
+    before = {
+        path: path.read_bytes()
+        for path in (folder / "meta.json", folder / ".managed.json", folder / "labelkin.json")
+    }
+    with Indexer.open(tmp_path / "c") as indexer:
+        indexer.remove([documents[3].id])
+        indexer.build()
+    (removals,) = folder.glob("*.del")
+    for path, content in before.items():
+        path.write_bytes(content)
+    segments = {path.name for path in folder.glob("*.idx")}
+    with Indexer.open(tmp_path / "c") as indexer:
+        indexer.build()
+        near = indexer.neighbours([documents[3]])[0]
+        assert indexer.check().is_sound
+    assert documents[3].id not in {one.id for one in near}
+    assert removals.exists()
+    # Brought up to date, not rebuilt.
+    assert {path.name for path in folder.glob("*.idx")} == segments
+    assert caplog.records == []

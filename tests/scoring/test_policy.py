@@ -30,6 +30,18 @@ def test_circles_and_dead_ends() -> None:
     assert LabelPolicy(Vocabulary(concepts)).target.tolist() == [-1, -1, -1, 4, 4]
 
 
+def test_a_split_concept_counts_as_none_of_its_successors() -> None:
+    concepts = [
+        Concept("a", {}, deprecated=True, replaced_by=("b", "c")),
+        Concept("b", {}),
+        Concept("c", {}),
+        Concept("d", {}, deprecated=True, replaced_by=("a", "e")),
+        Concept("e", {}, deprecated=True, replaced_by=("b",)),
+        Concept("f", {}, deprecated=True, replaced_by=("e", "b")),
+    ]
+    assert LabelPolicy(Vocabulary(concepts)).target.tolist() == [-1, 1, 2, -1, 1, 1]
+
+
 def test_include_and_exclude(vocabulary: Vocabulary) -> None:
     assert allowed(LabelPolicy(vocabulary, exclude=["Oats"])) == [0, 1, 3]
     assert allowed(LabelPolicy(vocabulary, include=["A01"])) == [0, 1]

@@ -7,7 +7,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self, cast
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self, cast
 import typer
 
 from labelkin.cli.build import build_with_progress, expect_with_progress
+from labelkin.cli.cluster import Cluster, OnMaster, opened_cluster
 from labelkin.cli.console import (
     copy_to_standard_output,
     counted,
@@ -23,8 +24,8 @@ from labelkin.cli.console import (
     seconds_text,
     set_up_logging,
 )
-from labelkin.cli.exits import exit_after_reading
-from labelkin.cli.languages import ForeignTexts, heading_language, names_as_json
+from labelkin.cli.exits import PARTLY_DONE, exit_after_reading
+from labelkin.cli.languages import ForeignTexts, heading_language
 from labelkin.cli.options import (
     CollectionPath,
     CorpusFiles,
@@ -37,7 +38,7 @@ from labelkin.cli.options import (
     takes,
 )
 from labelkin.cli.outputs import check_output, is_standard_output
-from labelkin.cli.progress import meter
+from labelkin.cli.progress import Meter, meter
 from labelkin.cli.settings import print_unknown_labels, suggestion_settings
 from labelkin.exceptions import LabelkinError
 
@@ -46,17 +47,13 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from multiprocessing.process import BaseProcess
 
+    from labelkin.annotator import AnnotationJob
+    from labelkin.cluster.replica import Replica
     from labelkin.corpus import Corpus, Document
-    from labelkin.indexer import Indexer
-    from labelkin.scoring.annotation import MapBatches, Suggest
-    from labelkin.scoring.ranking import Ranking
-    from labelkin.scoring.settings import Settings
-    from labelkin.scoring.suggestion import Band
-    from labelkin.vocab import Vocabulary
+    from labelkin.scoring.annotation import AnnotationReport, MapBatches, Suggest
 
-# Characters of the text that stand in for a missing title.
-_BEGINNING = 200
 _MOST_JOBS = 64
+_SHOWN_FAILURES = 20
 # Roughly: to know beforehand whether there are many documents.
 _BYTES_A_DOCUMENT = 500
 
@@ -92,11 +89,13 @@ def annotate(
             help="Processes that work on batches of documents; the output is the same.",
         ),
     ] = 1,
+    on: OnMaster = None,
     strict: Strict = False,
     json: Json = False,
 ) -> None:
     """Suggest headings for every document in files; an interrupted run can be repeated."""
-    from labelkin.corpus import read_corpus
+    from labelkin.annotator import AnnotationJob, Annotator
+    from labelkin.corpus import Document, read_corpus
     from labelkin.indexer import Indexer
     from labelkin.scoring.annotation import annotate as annotate_documents
     from labelkin.scoring.annotation_formats import writer_for
@@ -105,6 +104,8 @@ def annotate(
     to_stdout = is_standard_output(output)
     if to_stdout and json:
         raise typer.BadParameter("--json and the annotations cannot both go to standard output")
+    if on is not None and jobs > 1:
+        raise typer.BadParameter("--jobs is for this machine, --on for a cluster; give one of them")
     check_output(output, [collection, *files])
     writer_for(output, to)
     corpus = read_corpus(
@@ -118,6 +119,9 @@ def annotate(
             folder = tempfile.TemporaryDirectory(prefix="labelkin-")
             output = Path(stack.enter_context(folder)) / "annotations.jsonl"
         settings = suggestion_settings(indexer, asked)
+        # Starting Spark takes a while; the state that everything below is of comes after it.
+        cluster = None if on is None else stack.enter_context(opened_cluster(indexer, on))
+        generation = indexer.collection.generation()
         language = heading_language(indexer, asked.language)
         foreign = ForeignTexts(indexer)
         expected, is_bulk = corpus.bytes_total // _BYTES_A_DOCUMENT, False
@@ -131,38 +135,48 @@ def annotate(
             "vocabulary": indexer.collection.vocabulary_state.key,
             "method": asdict(settings),
             "model": indexer.models_checksum(settings.method),
-            "config": indexer.config.model_dump(),
+            "config": indexer.config.model_dump(exclude={"cluster"}),
             "fold_broader": asked.fold_broader,
             "language": language,
         }
-        job = _Job(
+        job = AnnotationJob(
             indexer.collection.path,
             settings,
             asked.representation,
             asked.fold_broader,
             language,
-            is_bulk if jobs > 1 else None,
+            is_bulk if jobs > 1 or on is not None else None,
         )
         map_batches: MapBatches = map
+        watched = _CountedDocuments(documents)
         if jobs > 1:
             map_batches = stack.enter_context(_Workers(job, jobs)).map
-        watched = _CountedDocuments(documents)
+        annotator = Annotator(indexer, job)
+        replica = None
+        if cluster is not None:
+            # Brings up to date what executors cannot: their copy is read-only.
+            annotator([Document("", "text", language=language)])
+            replica = cluster.replica(indexer, generation)
         with meter("Annotating", corpus.bytes_total) as bar:
+            shown = _ShownDocuments(bar, corpus, watched)
+            if cluster is not None and replica is not None:
+                map_batches = _mapped_on(cluster, replica, job, depends_on, shown.ahead)
             report = annotate_documents(
                 foreign.watched(watched),
-                _Annotator(indexer, job),
+                annotator,
                 output,
                 labels=[concept.id for concept in indexer.vocabulary],
                 settings=depends_on,
                 format=to,
-                progress=lambda done: bar.update(
-                    round(corpus.bytes_read * done / watched.count), counted(done, "document")
-                ),
+                progress=shown.kept,
                 map_batches=map_batches,
             )
+        if cluster is not None:
+            cluster.workspace.sweep("annotations")
         foreign.report()
         if to_stdout:
             copy_to_standard_output(output)
+    _print_failed(report)
     if json:
         print_json({**asdict(report), "skipped": corpus.report.skipped, "output": str(output)})
     else:
@@ -172,7 +186,33 @@ def annotate(
         print_message(
             f"Annotated {counted(report.documents, 'document')}{before} in {took}: {where}."
         )
+    if report.failed:
+        raise typer.Exit(PARTLY_DONE)
     exit_after_reading(corpus.report, strict)
+
+
+def _print_failed(report: AnnotationReport) -> None:
+    """List the records that could not be annotated, by file and line."""
+    for line in report.failed[:_SHOWN_FAILURES]:
+        print_message(f"Not annotated: {line}")
+    if report.failed:
+        more = len(report.failed) - _SHOWN_FAILURES
+        rest = f" ({more:,} more than shown)" if more > 0 else ""
+        print_message(f"{counted(len(report.failed), 'record')} left out of the output{rest}.")
+
+
+def _mapped_on(
+    cluster: Cluster,
+    replica: Replica,
+    job: AnnotationJob,
+    depends_on: dict[str, Any],
+    show: Callable[[int], None],
+) -> MapBatches:
+    """Annotate batches on a cluster, with a copy of the collection in its workspace."""
+    from labelkin.cluster.annotation import ClusterAnnotation
+
+    work = ClusterAnnotation(cluster.session, cluster.workspace, replica, job, depends_on, show)
+    return work.map
 
 
 def _readable(corpus: Corpus, strict: bool) -> Iterator[Document]:
@@ -198,36 +238,25 @@ class _CountedDocuments:
             yield document
 
 
-@dataclass(frozen=True)
-class _Job:
-    """What a process needs to know to annotate a batch."""
+class _ShownDocuments:
+    """Shows how many documents are finished, by the part of the files that has been read."""
 
-    collection: Path
-    settings: Settings
-    representation: str | None
-    fold_broader: bool
-    language: str
-    is_bulk: bool | None
+    def __init__(self, bar: Meter, corpus: Corpus, documents: _CountedDocuments) -> None:
+        self._bar = bar
+        self._corpus = corpus
+        self._documents = documents
+        self._kept = self._shown = 0
 
+    def kept(self, done: int) -> None:
+        """`done` documents are in the journal, those of an earlier run included."""
+        self._kept = done
+        self.ahead(0)
 
-class _Annotator:
-    """Turns batches of documents into records."""
-
-    def __init__(self, indexer: Indexer, job: _Job) -> None:
-        self._indexer = indexer
-        self._job = job
-        self._band = job.settings.implementation.bands(indexer.queries([]), job.settings)
-        if job.settings.k and job.is_bulk is not None:
-            # All processes search alike.
-            indexer.search(job.representation).decide(job.is_bulk)
-
-    def __call__(self, documents: list[Document]) -> list[dict[str, Any]]:
-        """A record per document."""
-        job = self._job
-        given = self._indexer.labels(
-            documents, job.settings, job.representation, fold=job.fold_broader
-        )
-        return _records(documents, given, self._indexer.vocabulary, job.language, self._band)
+    def ahead(self, done: int) -> None:
+        """`done` documents more are finished on a cluster."""
+        self._shown = max(self._shown, self._kept + done)
+        read = round(self._corpus.bytes_read * self._shown / max(self._documents.count, 1))
+        self._bar.update(read, counted(self._shown, "document"))
 
 
 class _Workers:
@@ -236,7 +265,7 @@ class _Workers:
     A process ends when its connection is closed: by the parent, or because that is gone.
     """
 
-    def __init__(self, job: _Job, count: int) -> None:
+    def __init__(self, job: AnnotationJob, count: int) -> None:
         self._job = job
         self._count = count
         self._processes: list[BaseProcess] = []
@@ -321,50 +350,24 @@ def _received(connection: Connection) -> tuple[int, list[dict[str, Any]]]:
     return number, records
 
 
-def _work(connection: Connection, job: _Job) -> None:
+def _work(connection: Connection, job: AnnotationJob) -> None:
     """Annotate the batches that come, until the connection is closed."""
+    from labelkin.annotator import Annotator
     from labelkin.indexer import Indexer
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     set_up_logging(verbose=False)
     number = 0
     with suppress(EOFError, OSError), ExitStack() as stack:
-        annotator: _Annotator | None = None
+        annotator: Annotator | None = None
         while True:
             number, batch = connection.recv()
             try:
                 if annotator is None:
                     indexer = stack.enter_context(Indexer.open(job.collection))
-                    annotator = _Annotator(indexer, job)
+                    annotator = Annotator(indexer, job)
                 connection.send((number, annotator(batch)))
             except LabelkinError as error:
                 connection.send((number, error))
             except Exception as error:
                 connection.send((number, RuntimeError(f"{type(error).__name__}: {error}")))
-
-
-def _records(
-    documents: list[Document],
-    given: Ranking,
-    vocabulary: Vocabulary,
-    language: str,
-    band: Callable[[float], Band] | None,
-) -> list[dict[str, Any]]:
-    return [
-        {
-            "id": document.id,
-            "title": document.title,
-            **({} if document.title else {"text": document.text[:_BEGINNING]}),
-            "suggestions": [
-                {
-                    "id": vocabulary[column].id,
-                    **names_as_json(vocabulary[column], language),
-                    "score": round(score, 6),
-                    **({} if band is None else {"band": band(score)}),
-                    "column": column,
-                }
-                for column, score in zip(columns.tolist(), scores.tolist(), strict=True)
-            ],
-        }
-        for document, (columns, scores) in zip(documents, given, strict=True)
-    ]

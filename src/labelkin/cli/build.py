@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from labelkin.cli.cluster import OnMaster, opened_cluster
 from labelkin.cli.console import counted, print_json, print_message, seconds_text
 from labelkin.cli.options import CollectionPath, Json, RepresentationName
 from labelkin.cli.progress import meter
@@ -34,6 +35,7 @@ def build(
     relearn: Annotated[
         bool, typer.Option("--relearn", help="Fit lsa to the collection as it is now.")
     ] = False,
+    on: OnMaster = None,
     json: Json = False,
 ) -> None:
     """Bring the index up to date now, not with the next search."""
@@ -46,6 +48,8 @@ def build(
                 f"{collection}: the collection cannot be written to; change its permissions, or "
                 "build a copy of it"
             )
+        if on is not None:
+            _extract_on(indexer, on, representation)
         added = build_with_progress(indexer, representation, relearn=relearn)
         if representation is None:
             added = max(added, _build_for_reranker(indexer))
@@ -58,6 +62,21 @@ def build(
         print_message(f"Indexed {new} by {', '.join(kinds)} in {seconds_text(seconds)}.")
     else:
         print_message("Nothing to do: all documents with labels are indexed.")
+
+
+def _extract_on(indexer: Indexer, master: str, representation: str | None) -> None:
+    """Have a cluster extract the terms of all labelled documents for the collection's cache."""
+    from labelkin.cluster.analysis import extract_on_cluster
+    from labelkin.cluster.search import check_representation
+
+    name = representation or indexer.config.representation.name
+    check_representation(name)
+    cache = indexer.runtime.indexes.context.cache
+    with opened_cluster(indexer, master) as cluster:
+        count = extract_on_cluster(
+            cluster.session, cluster.workspace, indexer.snapshot(), name, cache, cluster.show
+        )
+    print_message(f"Took the terms of {counted(count, 'document')} from the cluster.")
 
 
 def _build_for_reranker(indexer: Indexer) -> int:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from labelkin.cli.build import build_with_progress
+from labelkin.cli.build import build_with_progress, expect_with_progress
+from labelkin.cli.cluster import Cluster, OnMaster, opened_cluster
 from labelkin.cli.console import counted, print_message
 from labelkin.cli.exits import exit_after_reading
 from labelkin.cli.languages import heading_language, report_foreign_texts
@@ -35,7 +39,11 @@ from labelkin.cli.texts import read_labelled
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from labelkin.corpus import Document
     from labelkin.evaluate import Evaluation
+    from labelkin.indexer import Indexer
+    from labelkin.scoring.ranking import Ranking
+    from labelkin.scoring.settings import Settings
 
 
 @takes(ReadingOptions, "reading")
@@ -66,6 +74,7 @@ def evaluate(
             "--save", help="Store the values in the collection, for the dashboard of `serve`."
         ),
     ] = False,
+    on: OnMaster = None,
     json: Json = False,
 ) -> None:
     """Suggest headings for documents that have them, and measure how many are right."""
@@ -78,7 +87,7 @@ def evaluate(
     if per_label is not None:
         check_table(per_label, [collection, *files], option="--per-label", results=json)
     documents, corpus = read_labelled(files, "evaluate", format, label_separator, reading)
-    with Indexer.open(collection) as indexer:
+    with Indexer.open(collection) as indexer, ExitStack() as stack:
         methods: Sequence[str | None] = list(dict.fromkeys(method)) if method else [None]
         settings = [
             asked_settings(
@@ -91,10 +100,19 @@ def evaluate(
             )
             for one in methods
         ]
+        rankings, cluster = None, None
+        if on is not None:
+            indexer.check_representation(settings, representation)
+            # Starting Spark takes a while; the state that is evaluated comes after it.
+            cluster = stack.enter_context(opened_cluster(indexer, on))
         if any(one.k for one in settings):
             build_with_progress(indexer, representation, settings)
         language = heading_language(indexer)
-        evaluations = indexer.compare(documents, settings, representation=representation)
+        if cluster is not None:
+            rankings = _ranked_on(cluster, indexer, documents, settings, representation)
+        evaluations = indexer.compare(
+            documents, settings, representation=representation, rankings=rankings
+        )
         labels = [(concept.id, concept.name(language)) for concept in indexer.vocabulary]
         print_message(f"Evaluated {counted(len(documents), 'document')} with labels.")
         print_known_documents(indexer, documents, settings)
@@ -120,3 +138,42 @@ def evaluate(
         }
         show_side_by_side(by_method, asked, json)
     exit_after_reading(corpus.report, strict=False)
+
+
+def _ranked_on(
+    cluster: Cluster,
+    indexer: Indexer,
+    documents: Sequence[Document],
+    settings: Sequence[Settings],
+    representation: str | None,
+) -> list[tuple[Ranking, Ranking]]:
+    """Rank labels on a cluster, with a copy of the collection in its workspace."""
+    from labelkin.cluster.evaluation import KIND, rank_on_cluster
+
+    generation = indexer.collection.generation()
+    is_bulk, found_with = False, {}
+    if any(one.k for one in settings):
+        is_bulk = expect_with_progress(indexer, representation, len(documents))
+        found_with = indexer.search(representation).fingerprint()
+    depends_on = {
+        "neighbours": found_with,
+        "vocabulary": indexer.collection.vocabulary_state.key,
+        "methods": [asdict(one) for one in settings],
+        "models": [indexer.models_checksum(one.method) for one in settings],
+        "config": indexer.config.model_dump(exclude={"cluster"}),
+    }
+    # Brings up to date what executors cannot: their copy is read-only.
+    indexer.rankings(documents[:1], settings, representation=representation)
+    rankings = rank_on_cluster(
+        cluster.session,
+        cluster.workspace,
+        cluster.replica(indexer, generation),
+        documents,
+        settings,
+        representation,
+        depends_on,
+        is_bulk=is_bulk,
+        progress=partial(cluster.show, "Evaluating"),
+    )
+    cluster.workspace.sweep(KIND)
+    return rankings

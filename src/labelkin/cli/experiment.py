@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from labelkin.cli.cluster import ClusterProvider, OnMaster
 from labelkin.cli.console import counted, print_json, print_message, seconds_text
 from labelkin.cli.options import Json
 from labelkin.cli.outputs import check_output
@@ -16,8 +17,11 @@ from labelkin.cli.progress import Meter, meter
 from labelkin.closing import Closing
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from labelkin.experiments.plan import Plan
     from labelkin.experiments.stage import Stage
+    from labelkin.indexer import Indexer
 
 app = typer.Typer(no_args_is_help=True, help="Run experiments: the paper's tables, or your own.")
 
@@ -50,6 +54,7 @@ def run(
     work: Work = _WORK,
     data: Data = _DATA,
     output: Output = None,
+    on: OnMaster = None,
     json: Json = False,
 ) -> None:
     """Run a grid and write the report; finished stages are reused."""
@@ -58,7 +63,7 @@ def run(
     _check_report(output)
     plan = _plan(grid, quick, work, data)
     with Board() as board:
-        done = run_plan(plan, board)
+        done = run_plan(plan, board, None if on is None else _on_cluster(on, board))
     made, reused = counted(len(done.made), "stage"), counted(len(done.reused), "stage")
     print_message(f"{made} run in {seconds_text(done.seconds)}, {reused} reused.")
     folder = _written(plan, output)
@@ -85,6 +90,19 @@ def report(
     _check_report(output)
     plan = _plan(grid, quick, work, data)
     _written(plan, output)
+
+
+def _on_cluster(master: str, board: Board) -> Callable[[Indexer], ClusterProvider]:
+    """Prepares collections to be analysed and searched on a cluster."""
+    from labelkin.cluster.session import check_installed
+
+    check_installed()
+
+    def prepare(indexer: Indexer) -> ClusterProvider:
+        board.close()
+        return ClusterProvider(indexer, master)
+
+    return prepare
 
 
 def _check_report(output: Path | None) -> None:

@@ -6,7 +6,7 @@ import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from labelkin.cli.console import counted
 from labelkin.exceptions import VocabularyError
@@ -14,7 +14,7 @@ from labelkin.exceptions import VocabularyError
 if TYPE_CHECKING:
     from labelkin.corpus import Document
     from labelkin.indexer import Indexer
-    from labelkin.vocab import Concept, Vocabulary
+    from labelkin.vocab import Vocabulary
 
 logger = logging.getLogger(__name__)
 
@@ -70,12 +70,6 @@ def _chosen(names: Counter[str], asked: str | None, place: str = "") -> str:
     reason = "is not a language code" if code is None else "is the language of no heading's name"
     there = f"; there are names in {_listed(names)}" if names else ""
     raise VocabularyError(f"{place}{asked!r} {reason}{there}")
-
-
-def names_as_json(concept: Concept, language: str) -> dict[str, Any]:
-    """The name of a concept, with `all` also its names by language."""
-    names = {"names": dict(concept.names)} if language == "all" else {}
-    return {"name": concept.name(language), **names}
 
 
 class ForeignTexts:

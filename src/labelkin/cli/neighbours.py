@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json as json_module
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any
@@ -12,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 import typer
 
 from labelkin.cli.build import build_with_progress
+from labelkin.cli.cluster import OnMaster, opened_cluster
 from labelkin.cli.console import (
     counted,
     print_json,
@@ -32,10 +34,12 @@ from labelkin.cli.options import (
     takes,
 )
 from labelkin.cli.outputs import check_output, is_standard_output, open_output
-from labelkin.cli.progress import meter
+from labelkin.cli.progress import Meter, meter
 from labelkin.cli.texts import open_texts
 
 if TYPE_CHECKING:
+    from labelkin.cli.cluster import Cluster
+    from labelkin.cluster.search import ClusterSearch
     from labelkin.corpus import Corpus, Document
     from labelkin.indexer import Indexer
     from labelkin.neighbours import Neighbours, NeighbourSearch
@@ -66,6 +70,7 @@ def neighbours(
         ),
     ] = None,
     format: CorpusFormat = None,
+    on: OnMaster = None,
     json: Json = False,
 ) -> None:
     """Find the most similar documents, with their distances and the terms they share."""
@@ -74,16 +79,28 @@ def neighbours(
     if output is not None:
         check_output(output, [collection] if file is None else [collection, file])
         neighbours_format(output)
+    elif on is not None:
+        raise typer.BadParameter("--on is for files of texts: give --output as well")
     with (
         open_texts(file, title, text, format, reading) as (documents, corpus),
         Indexer.open(collection) as indexer,
+        ExitStack() as stack,
     ):
         if output is None:
             show_neighbours(indexer, documents, k, representation, json=json)
         else:
-            build_with_progress(indexer, representation)
-            batches = _metered(_searched(indexer, documents, k, representation), corpus)
+            search = None
+            if on is None:
+                build_with_progress(indexer, representation)
+                batches = _metered(_searched(indexer, documents, k, representation), corpus)
+            else:
+                cluster = stack.enter_context(opened_cluster(indexer, on))
+                search = cluster.search(indexer, representation)
+                batches = _searched_on(cluster, search, documents, k, corpus)
             count = _write(indexer, batches, representation, output)
+            if search is not None:
+                # Until now an interrupted command need not search again.
+                search.finish()
             where = "standard output" if is_standard_output(output) else output
             print_message(f"Wrote the neighbours of {counted(count, 'document')} to {where}.")
     if corpus is not None:
@@ -91,6 +108,30 @@ def neighbours(
 
 
 Batch = tuple[list["Document"], "NeighbourSearch", "Neighbours"]
+
+
+def _searched_on(
+    cluster: Cluster,
+    search: ClusterSearch,
+    documents: Iterator[Document],
+    k: int | None,
+    corpus: Corpus | None,
+) -> Iterator[Batch]:
+    """As `_searched`, on a cluster; lines say how far the whole is."""
+    from labelkin.cluster.sizes import WAVE, taken_documents
+
+    duplicates, done, is_first = 0, 0, True
+    whole = Meter("Neighbours", corpus.bytes_total if corpus else 0, None)
+    whole.update(0, counted(0, "document"))
+    while (batch := taken_documents(documents, search.batch, WAVE)) or is_first:
+        near = search.search(search.texts(batch), k)
+        cluster.stages.close()
+        duplicates += len(near.duplicates)
+        is_first = False
+        yield batch, search, near
+        done += len(batch)
+        whole.update(corpus.bytes_read if corpus else done, counted(done, "document"))
+    _print_duplicates(duplicates)
 
 
 def _searched(
@@ -102,6 +143,10 @@ def _searched(
         near = search.search(search.texts(batch, store_terms=True), k)
         duplicates += len(near.duplicates)
         yield batch, search, near
+    _print_duplicates(duplicates)
+
+
+def _print_duplicates(duplicates: int) -> None:
     if duplicates:
         print_message(f"{counted(duplicates, 'neighbour')} with exactly the same text.")
 
@@ -168,11 +213,18 @@ def _write(
         whole = Neighbours.joined(parts)
         whole.save(output)
         return len(whole)
-    rows = (row for batch in batches for row in _rows(*batch))
+    rows = (row for batch in batches for part in _parts(*batch) for row in _rows(*part))
     with open_output(output) as file:
         if format_name == "jsonl":
             return _write_lines(rows, file)
         return _write_table(rows, file, "," if format_name == "csv" else "\t")
+
+
+def _parts(documents: list[Document], search: NeighbourSearch, near: Neighbours) -> Iterator[Batch]:
+    """A batch in parts that can be described in little memory."""
+    for start in range(0, len(documents), _BATCH):
+        part = slice(start, start + _BATCH)
+        yield documents[part], search, near[part]
 
 
 def _write_lines(rows: Iterable[dict[str, Any]], file: IO[str]) -> int:

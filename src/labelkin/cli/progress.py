@@ -51,9 +51,13 @@ class Meter:
 
 
 class Stages(Closing):
-    """Meters of stages that follow one another, one at a time."""
+    """Meters of stages that follow one another, one at a time.
 
-    def __init__(self) -> None:
+    `lines` shows no bars: for stages within a step that may have one.
+    """
+
+    def __init__(self, *, lines: bool = False) -> None:
+        self._lines = lines
         self._stack = ExitStack()
         self._shown: tuple[str, Meter] | None = None
 
@@ -61,12 +65,16 @@ class Stages(Closing):
         """The meter of a stage; removes that of the previous stage."""
         if self._shown is None or self._shown[0] != title:
             self._stack.close()
-            self._shown = (title, self._stack.enter_context(meter(title, total)))
+            if self._lines:
+                self._shown = (title, Meter(title, total, None))
+            else:
+                self._shown = (title, self._stack.enter_context(meter(title, total)))
         return self._shown[1]
 
     def close(self) -> None:
         """Remove the last meter."""
         self._stack.close()
+        self._shown = None
 
 
 @contextmanager

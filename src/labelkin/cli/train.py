@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+import os
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from labelkin.cli.cluster import ClusterProvider, OnMaster
 from labelkin.cli.console import counted, print_json, print_message
 from labelkin.cli.options import (
     CollectionPath,
@@ -136,6 +138,7 @@ def train(
     ] = False,
     representation: RepresentationName = None,
     format: CorpusFormat = None,
+    on: OnMaster = None,
     json: Json = False,
 ) -> None:
     """Train the label autoencoder and the reranker with its calibration.
@@ -158,6 +161,8 @@ def train(
         raise typer.BadParameter(
             "--update trains as the model was trained; it takes --epochs and --device"
         )
+    if on is not None and int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise typer.BadParameter("--on is for one process: with torchrun leave it out")
     if if_stale and (update or resume or start_from is not None):
         raise typer.BadParameter(
             "--if-stale decides about a new training; leave out --update, --resume and --from"
@@ -174,12 +179,18 @@ def train(
     from labelkin.rerank.settings import RerankTrainingSettings
     from labelkin.training_plan import is_first_process
 
-    with Indexer.open(collection) as indexer:
+    with Indexer.open(collection) as indexer, ExitStack() as stack:
         config = indexer.config
+        documents = _read_given(indexer, tune or (), format)
+        if if_stale and not _would_pay(indexer, only, len(documents), json=json):
+            return
+        provider = None
+        if on is not None:
+            provider = stack.enter_context(ClusterProvider(indexer, on))
         if update:
             _update(indexer, epochs, device.value, representation, json=json)
-            return
-        if if_stale and not _would_pay(indexer, only, json=json):
+            if provider is not None:
+                provider.finish()
             return
         given = {"preset": preset, "epochs": epochs, "seed": seed}
         changes = {name: value for name, value in given.items() if value is not None}
@@ -200,12 +211,14 @@ def train(
             report = indexer.train(
                 label_ae=only != Only.RERANK and label_ae,
                 rerank=only != Only.LABEL_AE and rerank,
-                documents=_read_given(indexer, tune or (), format),
+                documents=documents,
                 start_from=start_from,
                 resume=resume,
                 representation=representation,
                 observer=output,
             )
+        if provider is not None:
+            provider.finish()
         if not is_first_process():
             return
         print_outcome(report)
@@ -213,11 +226,13 @@ def train(
             print_json(report_as_json(report, config.rerank))
 
 
-def _would_pay(indexer: Indexer, only: Only | None, *, json: bool) -> bool:
+def _would_pay(indexer: Indexer, only: Only | None, given: int, *, json: bool) -> bool:
     """Whether a training would pay; says why, or why not."""
     from labelkin.training_plan import is_first_process
 
-    staleness = indexer.staleness(label_ae=only != Only.RERANK, rerank=only != Only.LABEL_AE)
+    staleness = indexer.staleness(
+        label_ae=only != Only.RERANK, rerank=only != Only.LABEL_AE, given=given
+    )
     if is_first_process():
         begin = "Training, because" if staleness.is_stale else "Not trained:"
         print_message(f"{begin} {staleness.reason}.")

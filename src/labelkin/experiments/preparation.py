@@ -172,9 +172,9 @@ class NeighbourStage(Stage):
         neighbours = indexer.neighbour_arrays(
             documents, self.k, representation=self.index.name, store_terms=True
         )
-        indexer.release(self.index.name)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         neighbours.save(self.path)
+        indexer.release(self.index.name)
 
 
 class FusionStage(RecordStage):

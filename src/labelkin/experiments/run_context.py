@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from labelkin.closing import Closing
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from labelkin.indexer import Indexer
     from labelkin.scoring.queries import Queries
     from labelkin.store.snapshot import Views
+
+    Prepare = Callable[[Indexer], Closing]
 
 
 class StageModels(Models):
@@ -46,10 +50,13 @@ class RunContext(Closing):
     """Opens and caches what stages need: one collection and one label autoencoder at a time.
 
     Asking for another collection closes the current one and drops its cached data. Not
-    for use by several threads.
+    for use by several threads. `prepare` is called with every collection that is opened;
+    what it returns is closed before the collection.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, prepare: Prepare | None = None) -> None:
+        self._prepare = prepare
+        self._prepared = ExitStack()
         self._open: tuple[CollectionStage, Indexer] | None = None
         self._documents: dict[Source, list[Document]] = {}
         self._gold: dict[Source, csr_matrix[Any]] = {}
@@ -59,6 +66,7 @@ class RunContext(Closing):
     def close(self) -> None:
         """Close the collection and drop everything that depends on it."""
         self._close_model()
+        self._prepared.close()
         if self._open is not None:
             self._open[1].close()
         self._open = None
@@ -72,6 +80,8 @@ class RunContext(Closing):
         if self._open is None or self._open[0] is not stage:
             self.close()
             self._open = (stage, Indexer.open(stage.path))
+            if self._prepare is not None:
+                self._prepared.enter_context(self._prepare(self._open[1]))
         return self._open[1]
 
     def documents(self, source: Source) -> list[Document]:

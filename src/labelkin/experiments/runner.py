@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from labelkin._version import __version__
 from labelkin.exceptions import CollectionBusyError
@@ -19,6 +19,9 @@ from labelkin.experiments.provenance import commit
 from labelkin.experiments.run_context import RunContext
 from labelkin.experiments.stage import Stage
 from labelkin.store.locks import FileLock
+
+if TYPE_CHECKING:
+    from labelkin.experiments.run_context import Prepare
 
 logger = logging.getLogger(__name__)
 
@@ -71,8 +74,11 @@ def missing(plan: Plan) -> tuple[list[Stage], list[Stage]]:
     return todo, [stage for stage in stages if stage not in needed]
 
 
-def run(plan: Plan, observer: Observer) -> RunReport:
-    """Run the missing stages; one run at a time per work folder."""
+def run(plan: Plan, observer: Observer, prepare: Prepare | None = None) -> RunReport:
+    """Run the missing stages; one run at a time per work folder.
+
+    `prepare` is called with every collection that is opened.
+    """
     started = time.monotonic()
     plan.work.mkdir(parents=True, exist_ok=True)
     lock = FileLock(plan.work / ".lock")
@@ -83,7 +89,7 @@ def run(plan: Plan, observer: Observer) -> RunReport:
             )
         todo, reused = missing(plan)
         clock = _Clock(todo)
-        with RunContext() as context:
+        with RunContext(prepare) as context:
             for number, stage in enumerate(todo, start=1):
                 observer.begin(stage, number, len(todo), clock.left())
                 stage_started = time.monotonic()

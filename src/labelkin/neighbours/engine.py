@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelkin.closing import Closing
+from labelkin.exceptions import CollectionError
 from labelkin.neighbours.bm25 import FieldStatistics
 from labelkin.registry import Registry
 from labelkin.store.derived import StoreState
@@ -48,8 +49,12 @@ class EngineState:
     newest: int = -1
 
 
-class EngineSearcher(ABC):
-    """Searches the index as it was when the searcher was made; threads may share it."""
+class NotCompactableError(CollectionError):
+    """An engine can neither compact its files nor exchange them for others."""
+
+
+class TermStatistics(ABC):
+    """The numbers by which terms of queries are weighted; threads may share them."""
 
     @abstractmethod
     def statistics(self, field: str) -> FieldStatistics:
@@ -58,6 +63,10 @@ class EngineSearcher(ABC):
     @abstractmethod
     def document_frequencies(self, field: str, terms: Sequence[str]) -> list[int]:
         """In how many documents each term occurs; 0 for unknown terms."""
+
+
+class EngineSearcher(TermStatistics):
+    """Searches the index as it was when the searcher was made; threads may share it."""
 
     @abstractmethod
     def nearest(
@@ -140,9 +149,14 @@ class TermEngine(Closing, ABC):
 
         Searchers keep what they see. A crash leaves the index as it was, or the other one.
         """
-        raise NotImplementedError(
+        raise NotCompactableError(
             f"{type(self).__name__} neither compacts its files nor exchanges them for {other}"
         )
+
+    @property
+    def exchanges_files(self) -> bool:
+        """Whether the engine has a `take_over` of its own."""
+        return type(self).take_over is not TermEngine.take_over
 
     @abstractmethod
     def clear(self) -> None:

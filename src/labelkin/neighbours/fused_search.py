@@ -27,6 +27,11 @@ class FusedSearch(NeighbourSearch):
         self.searches = tuple(searches)
         self._fusion = snapshot.config.fusion
 
+    @property
+    def batch(self) -> int:
+        """The largest of the searches' own."""
+        return max(search.batch for search in self.searches)
+
     def expect(self, queries: int, progress: BuildProgress | None = None) -> bool:
         """Prepare each of the searches."""
         decisions = [search.expect(queries, progress) for search in self.searches]

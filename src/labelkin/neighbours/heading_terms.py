@@ -73,17 +73,24 @@ class HeadingTerms:
         """For each kind the heading terms of each document of a page of rows and texts."""
         labels = reader.labels_of([row for row, _ in page])
         keys = [
-            [(column, document.language or _USUAL_LANGUAGE) for column in labels.get(row, ())]
+            [heading_key(column, document.language) for column in labels.get(row, ())]
             for row, document in page
         ]
         self._read(reader, {key for of_one in keys for key in of_one if key not in self._known})
         return {
             kind.name: [
-                list(dict.fromkeys(term for key in of_one for term in self._known[key][kind.name]))
-                for of_one in keys
+                joined_terms(self._known[key][kind.name] for key in of_one) for of_one in keys
             ]
             for kind in self._kinds
         }
+
+    def by_heading(
+        self, reader: Reader, pairs: Iterable[tuple[int, str | None]]
+    ) -> dict[tuple[int, str], dict[str, tuple[str, ...]]]:
+        """By kind, the terms of headings (columns), each for documents in a language."""
+        keys = {heading_key(*pair) for pair in pairs}
+        self._read(reader, {key for key in keys if key not in self._known})
+        return {key: self._known[key] for key in sorted(keys)}
 
     def _read(self, reader: Reader, keys: set[_Key]) -> None:
         ordered = sorted(keys)
@@ -100,6 +107,16 @@ class HeadingTerms:
                 for kind, of_all in terms.items()
             }
             start = part.stop
+
+
+def heading_key(column: int, language: str | None) -> tuple[int, str]:
+    """A heading as documents in a language have it."""
+    return column, language or _USUAL_LANGUAGE
+
+
+def joined_terms(of_headings: Iterable[Sequence[str]]) -> list[str]:
+    """The terms of a document's headings, each once."""
+    return list(dict.fromkeys(term for terms in of_headings for term in terms))
 
 
 def heading_texts(reader: Reader, columns: Sequence[int]) -> Iterator[Document]:
@@ -120,7 +137,7 @@ def _names(concept: Concept, language: str) -> list[Document]:
 
 
 def _current(reader: Reader, concept: Concept) -> Concept:
-    """The concept that replaced a deprecated one, else itself."""
+    """The one concept that replaced a deprecated one, else itself."""
 
     def find(identifier: str) -> Concept | None:
         column = reader.columns_by_id().get(identifier)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from labelkin.closing import Closing
 from labelkin.compiled import can_compile
@@ -21,11 +21,31 @@ from labelkin.store.derived import BuildProgress
 from labelkin.store.snapshot import Snapshot, Views
 
 if TYPE_CHECKING:
+    from labelkin.neighbours.term_search import TermSearch
     from labelkin.neighbours.vector_search import VectorSearch, VectorState
 
 
+class BulkProvider(Protocol):
+    """Does elsewhere what takes long: analyses stored texts, and searches many at a time."""
+
+    def extract(self, snapshot: Snapshot, name: str) -> None:
+        """Have the terms of all labelled documents in the collection's cache."""
+        ...
+
+    def search(self, snapshot: Snapshot, name: str, here: TermSearch) -> NeighbourSearch:
+        """A search by terms that gives what the one `here` gives."""
+        ...
+
+    def finish(self) -> None:
+        """Delete what was found, once nothing needs it any more."""
+        ...
+
+
 class Indexes(Closing):
-    """Opens each index once and gives snapshots their searches."""
+    """Opens each index once and gives snapshots their searches.
+
+    Searches that are made while there is a `provider` search large batches through it.
+    """
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
@@ -34,6 +54,7 @@ class Indexes(Closing):
         self._terms = Memo()
         self._vectors = Memo()
         self._bulk = Memo()
+        self.provider: BulkProvider | None = None
 
     def stop(self) -> None:
         """Have builds under way end soon; they continue when the collection is opened again."""
@@ -94,11 +115,16 @@ class Indexes(Closing):
                     state = self._vector_state(snapshot, part)
                 added = max(added, state.index.catch_up(snapshot, progress))
             else:
-                added = max(added, self._term_index(snapshot, part).catch_up(snapshot, progress))
+                index = self._term_index(snapshot, part)
+                if self.provider is not None and index.missing_rows(snapshot):
+                    self.provider.extract(snapshot, part)
+                added = max(added, index.catch_up(snapshot, progress))
         return added
 
     def release(self, representation: str) -> None:
         """Forget the vectors of a representation; searches that use them keep them."""
+        if self.provider is not None:
+            self.provider.finish()
         for key in self._vectors.keys():  # noqa: SIM118 - not a dictionary
             if isinstance(key, tuple) and key[0] in _parts(representation):
                 self._vectors.drop(key)
@@ -120,7 +146,10 @@ class Indexes(Closing):
 
         representation = make_representation(parts[0], snapshot.config.representation)
         index, bulk = self._term_index(snapshot, parts[0]), self._bulk_index(snapshot, parts[0])
-        return TermSearch(snapshot, self.context, representation, index, bulk)
+        search = TermSearch(snapshot, self.context, representation, index, bulk)
+        if self.provider is not None:
+            return self.provider.search(snapshot, parts[0], search)
+        return search
 
     def _term_index(self, snapshot: Snapshot, name: str, engine: str | None = None) -> TermIndex:
         """The index of a representation, on the engine of labelkin.toml or another."""

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelkin.neighbours.bm25 import K1, FieldStatistics
-from labelkin.neighbours.engine import TIE, EngineSearcher, Hits, WeightedTerms
+from labelkin.neighbours.engine import TIE, EngineSearcher, Hits, TermStatistics, WeightedTerms
 from labelkin.neighbours.postings import Integers, Segment, term_hashes, term_key
 from labelkin.store.derived import StoreDamagedError
 
@@ -25,6 +25,8 @@ _HIGHEST_IMPACT = 1.001 * (K1 + 1)
 _MOST_COUNTED = 1 << 24
 _NO_ROWS: Integers = np.zeros(0, dtype=np.int64)
 _NO_SCORES = np.zeros(0, dtype=np.float32)
+# Documents and scores, those of a query from one start to the next.
+Candidates = tuple[Integers, npt.NDArray[np.float32], Integers]
 
 
 class PostingsSearcher(EngineSearcher):
@@ -35,7 +37,7 @@ class PostingsSearcher(EngineSearcher):
         segments: Sequence[Segment],
         removed: Integers,
         fields: Sequence[str],
-        statistics: EngineSearcher | None = None,
+        statistics: TermStatistics | None = None,
     ) -> None:
         self._segments = segments
         self._removed_rows = removed
@@ -51,7 +53,7 @@ class PostingsSearcher(EngineSearcher):
         #: Whether a search has met postings that cannot be right.
         self.is_damaged = False
 
-    def scored_like(self, other: EngineSearcher) -> PostingsSearcher:
+    def scored_like(self, other: TermStatistics) -> PostingsSearcher:
         """The same documents, scored with the statistics of another engine's searcher.
 
         Engines differ in how long documents that were removed count; with the same
@@ -85,7 +87,7 @@ class PostingsSearcher(EngineSearcher):
             frequencies: list[int] = self._known.frequencies[places].tolist()
         return frequencies
 
-    def _counts_like(self, other: EngineSearcher, field: str) -> bool:
+    def _counts_like(self, other: TermStatistics, field: str) -> bool:
         """Whether another engine's index is sure to have the same documents, and no others.
 
         Then neither has any that were removed, because both have all that were not.
@@ -103,18 +105,49 @@ class PostingsSearcher(EngineSearcher):
             hits += self._nearest(queries[part], k, excluded[part])
         return hits
 
+    def candidates(
+        self, queries: Sequence[WeightedTerms], k: int, excluded: Sequence[Container[int]]
+    ) -> list[Hits]:
+        """For each query all documents that may be among the `k` best of several indexes.
+
+        Beyond the `k` best of this one, these are documents whose scores count as equal to
+        theirs if another index has a document with a higher score (`engine.best_hits`).
+        """
+        hits: list[Hits] = []
+        for start in range(0, len(queries), _BATCH):
+            part = slice(start, start + _BATCH)
+            (places, scores, starts), margins = self._found(queries[part], k, excluded[part])
+            for margin, (first, end) in zip(margins, pairwise(starts.tolist()), strict=True):
+                near, values = self._rows[places[first:end]], scores[first:end]
+                if len(values) > k:
+                    lowest = np.partition(values, -k)[-k] - margin
+                    near, values = near[values >= lowest], values[values >= lowest]
+                hits.append((near, values))
+        return hits
+
     def _nearest(
         self, queries: Sequence[WeightedTerms], k: int, excluded: Sequence[Container[int]]
     ) -> list[Hits]:
-        from labelkin.neighbours.postings_kernel import add_candidates, best_candidates
+        from labelkin.neighbours.postings_kernel import best_candidates
 
+        found, _ = self._found(queries, k, excluded)
+        places, scores, starts = best_candidates(found, max(k, 1), TIE)
+        near, bounds = self._rows[places], starts.tolist()
+        return [(near[first:end], scores[first:end]) for first, end in pairwise(bounds)]
+
+    def _found(
+        self, queries: Sequence[WeightedTerms], k: int, excluded: Sequence[Container[int]]
+    ) -> tuple[Candidates, npt.NDArray[np.float64]]:
+        """The candidates of each query, and how far scores may be apart that count as equal."""
+        found = (_NO_ROWS, _NO_SCORES, np.zeros(len(queries) + 1, dtype=np.int64))
         if not k or not len(self._rows):
-            return [(_NO_ROWS, _NO_SCORES)] * len(queries)
+            return found, np.zeros(len(queries))
+        from labelkin.neighbours.postings_kernel import add_candidates
+
         begins, ends, weights, starts = self._asked(queries)
         totals = np.concatenate(([0.0], np.cumsum(np.abs(weights), dtype=np.float64)))
         margins = 2 * TIE * _HIGHEST_IMPACT * np.diff(totals[starts])
         heaps = np.zeros((len(queries), k), dtype=np.float32)
-        found = (_NO_ROWS, _NO_SCORES, np.zeros(len(queries) + 1, dtype=np.int64))
         rows = np.fromiter(chain.from_iterable(excluded), dtype=np.int64)
         owners = np.repeat(np.arange(len(queries)), list(map(len, excluded)))
         tables = self._impact_tables()
@@ -140,9 +173,7 @@ class PostingsSearcher(EngineSearcher):
             if not is_right:
                 self.is_damaged = True
                 raise StoreDamagedError("postings of documents that are not there")
-        places, scores, starts = best_candidates(found, k, TIE)
-        near, bounds = self._rows[places], starts.tolist()
-        return [(near[first:end], scores[first:end]) for first, end in pairwise(bounds)]
+        return found, margins
 
     def _asked(
         self, queries: Sequence[WeightedTerms]

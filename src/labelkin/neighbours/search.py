@@ -23,6 +23,7 @@ from labelkin.store.derived import BuildProgress
 from labelkin.store.snapshot import Snapshot
 
 MAX_K = 10_000
+_BATCH = 1000
 # The kind of a matched term that is in the name of a neighbour's heading.
 IN_HEADINGS = "headings"
 
@@ -106,6 +107,11 @@ class NeighbourSearch(ABC):
         self.snapshot = snapshot
         self.context = context
         self._settings = snapshot.config.neighbours
+
+    @property
+    def batch(self) -> int:
+        """How many stored texts are best searched at a time."""
+        return _BATCH
 
     def texts(
         self,

@@ -148,6 +148,7 @@ class TantivyEngine(TermEngine):
         first = list(next(waiting, ()))
         heap = _WRITER_BYTES if len(first) >= _SMALL else _SMALL_WRITER_BYTES
         uncommitted = 0
+        self._drop_unfinished_removals()
         with engine_errors_explained(self._folder):
             writer = index.writer(heap_size=heap, num_threads=1)
             try:
@@ -167,6 +168,17 @@ class TantivyEngine(TermEngine):
             index.reload()
         meta = checksum((self._folder / _META_NAME).read_bytes())
         self._write_record(replace(self._record, meta=meta))
+
+    def _drop_unfinished_removals(self) -> None:
+        """Delete the lists of removed documents that a killed commit has left.
+
+        Tantivy numbers them by operations, so the next commit may write one of the same name,
+        and refuses to: the whole index would be rebuilt.
+        """
+        listed = {*_committed_files(self._folder)}
+        for path in self._folder.glob("*.del"):
+            if _SEGMENT_FILE.fullmatch(path.name) and path not in listed:
+                path.unlink(missing_ok=True)
 
     def unverified_bytes(self) -> int:
         """The files of segments that have not been verified; they never change."""
@@ -532,9 +544,10 @@ def _segments(folder: Path) -> list[dict[str, Any]]:
     try:
         content = json.loads((folder / _META_NAME).read_text(encoding="utf-8"))
         return list(content["segments"])
-    except OSError:
+    except FileNotFoundError:
         return []
-    except (ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        # Not "none": the files of segments that are not listed count as leftovers.
         raise StoreDamagedError(f"{folder / _META_NAME}: {error}") from error
 
 

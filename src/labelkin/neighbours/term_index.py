@@ -22,7 +22,13 @@ import numpy.typing as npt
 from labelkin.checksums import SMALL
 from labelkin.corpus.document import Document
 from labelkin.exceptions import CollectionError, MissingExtraError
-from labelkin.neighbours.engine import ENGINES, EngineSearcher, IndexedDocument, TermEngine
+from labelkin.neighbours.engine import (
+    ENGINES,
+    EngineSearcher,
+    IndexedDocument,
+    NotCompactableError,
+    TermEngine,
+)
 from labelkin.neighbours.heading_terms import (
     HeadingTerms,
     heading_field,
@@ -48,11 +54,14 @@ from labelkin.store.derived import (
 from labelkin.store.folder import folder_errors_explained
 from labelkin.store.locks import FileLock, beside
 from labelkin.store.reader import Reader
+from labelkin.wording import counted
 
 logger = logging.getLogger(__name__)
 
 _PREFIX = "terms-"
 _DEFAULT_ENGINE = "tantivy"
+#: Those whose records `stored_index` can read.
+OWN_ENGINES = (_DEFAULT_ENGINE, ENGINE_NAME)
 
 
 class TermIndex(DerivedStore):
@@ -161,6 +170,7 @@ class TermIndex(DerivedStore):
 
         An index that has to be rebuilt for it is rebuilt beside the old one, which others use
         and bring up to date meanwhile. `latest` gives the collection's state.
+        NotCompactableError if the engine can do neither.
         """
         with self.lock:
             reader = latest()
@@ -171,6 +181,11 @@ class TermIndex(DerivedStore):
                 removed = self._engine.removed()
                 if self._engine.compact() or not removed:
                     return removed
+                if not self._engine.exchanges_files:
+                    raise NotCompactableError(
+                        f"{self.folder}: the engine {self._engine_name!r} cannot drop "
+                        f"{counted(removed, 'removed document')} from its files"
+                    )
             beside_it = beside(self.folder, "compact")
             shutil.rmtree(beside_it, ignore_errors=True)
             other = ENGINES[self._engine_name](beside_it, self._versions, read_only=False)

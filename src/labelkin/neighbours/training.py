@@ -11,8 +11,6 @@ import numpy.typing as npt
 from labelkin.autoencoder.training_data import TrainingNeighbours
 from labelkin.neighbours.search import NeighbourSearch
 
-_BATCH = 1000
-
 Integers = npt.NDArray[np.int64]
 
 
@@ -55,8 +53,8 @@ def find_nearest(
     near = np.full((len(rows), k), -1, dtype=np.int64)
     closeness = np.zeros((len(rows), k), dtype=np.float32)
     search.expect(len(rows), progress)
-    for start in range(0, len(rows), _BATCH):
-        part = slice(start, min(start + _BATCH, len(rows)))
+    for start in range(0, len(rows), search.batch):
+        part = slice(start, min(start + search.batch, len(rows)))
         found = search.search_rows(rows[part], k)
         near[part, : found.k] = found.rows
         closeness[part, : found.k] = np.where(found.rows >= 0, 1 - found.distances("self"), 0)

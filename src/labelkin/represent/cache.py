@@ -103,6 +103,11 @@ class TermCache:
             name: [by_text[checksum] for checksum in checksums] for name, by_text in terms.items()
         }
 
+    def add(self, kind: TermKind, terms: Mapping[bytes, Sequence[str]]) -> None:
+        """Store terms that were extracted elsewhere, by the checksums of their texts."""
+        with self._lock:
+            self._store(kind, terms)
+
     def verify(self, kinds: Sequence[TermKind], documents: Sequence[Document]) -> int:
         """How many terms were compared with those of `documents`; ValueError if some differ."""
         compared = 0
@@ -209,7 +214,7 @@ class TermCache:
                     terms[checksum] = zlib.decompress(blob).decode("utf-8").split()
         return terms
 
-    def _store(self, kind: TermKind, extracted: dict[bytes, list[str]]) -> None:
+    def _store(self, kind: TermKind, extracted: Mapping[bytes, Sequence[str]]) -> None:
         number = None if self._read_only else self._number(kind)
         if self._connection is None or number is None:
             return

@@ -19,28 +19,18 @@ def vectors_key(encoder: str) -> tuple[str, str]:
     return ("vectors", encoder)
 
 
-class Texts:
-    """A batch of documents as one state of a collection sees them.
+class PreparedTexts:
+    """A batch of documents that have a language and are not too long, with their terms.
 
-    Everything that is computed for the batch (languages, terms, vectors) is
-    kept with it, so that several readers of the batch share the work.
-    `store_terms` also keeps extracted terms and vectors on disk. A document is
-    never its own neighbour; `without_copies`, neither is any with the same text.
+    Everything that is computed for the batch is kept with it, so that several readers
+    of the batch share the work.
     """
 
     def __init__(
-        self,
-        reader: Reader,
-        documents: Sequence[Document],
-        cache: TermCache,
-        *,
-        store_terms: bool = False,
-        without_copies: bool = False,
+        self, documents: Sequence[Document], cache: TermCache, *, store_terms: bool = False
     ) -> None:
-        self.reader = reader
         self.documents = documents
         self.store_terms = store_terms
-        self.without_copies = without_copies
         self._cache = cache
         self._values = Memo()
 
@@ -48,22 +38,9 @@ class Texts:
         return len(self.documents)
 
     @property
-    def prepared(self) -> list[Document]:
-        """The documents as they would be stored: not too long, and with a language."""
-        return self.once("prepared", lambda: self.reader.prepared(self.documents))
-
-    @property
-    def own_rows(self) -> list[frozenset[int]]:
-        """For each document the rows that cannot be its neighbours: its own, and its copies'."""
-        return self.once("own rows", self._own_rows)
-
-    def _own_rows(self) -> list[frozenset[int]]:
-        if self.without_copies:
-            return self.reader.known_rows(self.documents)
-        rows = self.reader.rows_of([document.id for document in self.documents])
-        return [
-            frozenset((rows[one.id],)) if one.id in rows else frozenset() for one in self.documents
-        ]
+    def prepared(self) -> Sequence[Document]:
+        """The documents as they would be stored."""
+        return self.documents
 
     def terms(self, kinds: Sequence[TermKind]) -> dict[str, list[list[str]]]:
         """For each kind the terms of each document, extracted once."""
@@ -102,3 +79,42 @@ class Texts:
     def given(self, key: Hashable, value: object) -> None:
         """Set a value that was computed elsewhere."""
         self._values.put(key, value)
+
+
+class Texts(PreparedTexts):
+    """A batch of documents as one state of a collection sees them.
+
+    `store_terms` also keeps extracted terms and vectors on disk. A document is
+    never its own neighbour; `without_copies`, neither is any with the same text.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        documents: Sequence[Document],
+        cache: TermCache,
+        *,
+        store_terms: bool = False,
+        without_copies: bool = False,
+    ) -> None:
+        super().__init__(documents, cache, store_terms=store_terms)
+        self.reader = reader
+        self.without_copies = without_copies
+
+    @property
+    def prepared(self) -> list[Document]:
+        """The documents as they would be stored: not too long, and with a language."""
+        return self.once("prepared", lambda: self.reader.prepared(self.documents))
+
+    @property
+    def own_rows(self) -> list[frozenset[int]]:
+        """For each document the rows that cannot be its neighbours: its own, and its copies'."""
+        return self.once("own rows", self._own_rows)
+
+    def _own_rows(self) -> list[frozenset[int]]:
+        if self.without_copies:
+            return self.reader.known_rows(self.documents)
+        rows = self.reader.rows_of([document.id for document in self.documents])
+        return [
+            frozenset((rows[one.id],)) if one.id in rows else frozenset() for one in self.documents
+        ]

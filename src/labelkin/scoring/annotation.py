@@ -20,7 +20,7 @@ from labelkin.atomic import hidden_beside
 from labelkin.corpus.document import Document
 from labelkin.exceptions import InputError
 from labelkin.scoring.annotation_formats import writer_for
-from labelkin.scoring.journal import Journal, Record
+from labelkin.scoring.journal import FAILED, Journal, Record
 from labelkin.wording import counted
 
 _BATCH = 500
@@ -32,10 +32,14 @@ MapBatches = Callable[[Suggest, Iterable[list[Document]]], Iterable[list[Record]
 
 @dataclass(frozen=True, slots=True)
 class AnnotationReport:
-    """How many documents the output holds, and how many came from the journal."""
+    """How many documents the output holds, and how many came from the journal.
+
+    `failed` lists those that are not in the output, with their places and the reasons.
+    """
 
     documents: int
     resumed: int
+    failed: tuple[str, ...] = ()
 
 
 def annotate(
@@ -53,9 +57,11 @@ def annotate(
 
     `suggest` turns documents into records `{"id", "title", "suggestions"}`, with
     `text` if there is no title; suggestions have id, name, column and score.
-    `labels` are the ids of the columns. `settings` is what results depend on
+    `labels` are the ids of the columns. A record with the key `failed` is left out of the
+    output and reported. `settings` is what results depend on
     besides the documents: a journal with other settings is discarded. `map_batches` may
-    work on several batches at once; it yields their results in order. Without
+    work on several batches at once; it yields their results in order. `progress` is called with
+    the documents whose results are in the journal, first with those of an earlier run. Without
     any document the output does not change.
     """
     writer = writer_for(output, format)
@@ -66,6 +72,8 @@ def annotate(
         journal = stack.enter_context(Journal(_journal_path(output, stack), settings))
         waiting = journal.resume(iter(documents))
         resumed = journal.done
+        if progress is not None:
+            progress(resumed)
         under_way: deque[list[Document]] = deque()
 
         def batches() -> Iterator[list[Document]]:
@@ -82,9 +90,20 @@ def annotate(
         if not journal.done:
             raise InputError(f"no document to annotate; {output} is not written")
         with _kept_results(output, journal):
+            failed = tuple(journal.failures())
+            if len(failed) == journal.done:
+                # The cause may be mended until the next run, which shall try again.
+                journal.remove()
+                raise InputError(f"{failed[0]}; no document could be annotated")
             writer(journal.records(), output, labels)
         journal.remove()
-        return AnnotationReport(journal.done, resumed)
+        return AnnotationReport(journal.done - len(failed), resumed, failed)
+
+
+def failed_record(document: Document, error: Exception) -> Record:
+    """The record of a document that could not be annotated: where it is, and why."""
+    place = document.where or f"document {document.id!r}"
+    return {FAILED: f"{place}: {document.id}: {type(error).__name__}: {error}"}
 
 
 @contextmanager

@@ -16,6 +16,8 @@ from labelkin.exceptions import CollectionBusyError
 from labelkin.store.locks import FileLock
 
 Record = dict[str, Any]
+#: The key of a record that holds nothing but why its document has no result.
+FAILED = "failed"
 
 
 class Journal(Closing):
@@ -64,7 +66,7 @@ class Journal(Closing):
                 start = file.tell()
                 checksum = _checksum_in(file.readline())
                 document = next(documents, None) if checksum else None
-                if document is None or checksum != _checksum(document):
+                if document is None or checksum != document_checksum(document):
                     # The end, an incomplete line after a crash, or a document that differs.
                     file.truncate(start)
                     return documents if document is None else chain([document], documents)
@@ -73,7 +75,9 @@ class Journal(Closing):
     def append(self, results: Iterable[tuple[Document, Record]]) -> None:
         """Append the results of the next documents; they are on disk when this returns."""
         lines = [
-            json.dumps({"document": _checksum(document), "result": record}, ensure_ascii=False)
+            json.dumps(
+                {"document": document_checksum(document), "result": record}, ensure_ascii=False
+            )
             for document, record in results
         ]
         with self.path.open("a", encoding="utf-8") as file:
@@ -83,14 +87,21 @@ class Journal(Closing):
         self.done += len(lines)
 
     def records(self) -> Iterator[Record]:
-        """All results, in the order of the documents."""
+        """The results, in the order of the documents; those that failed are left out."""
+        return (record for record in self._results() if FAILED not in record)
+
+    def failures(self) -> list[str]:
+        """Where documents were read from that failed, and why."""
+        return [record[FAILED] for record in self._results() if FAILED in record]
+
+    def _results(self) -> Iterator[Record]:
         with self.path.open(encoding="utf-8") as file:
             next(file, None)
             for line in file:
                 yield json.loads(line)["result"]
 
 
-def _checksum(document: Document) -> str:
+def document_checksum(document: Document) -> str:
     """A checksum of everything that the result of a document depends on."""
     parts = (document.id, document.language or "", document.title, document.text)
     content = "\0".join(parts).encode("utf-8", "surrogatepass")

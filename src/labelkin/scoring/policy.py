@@ -15,7 +15,8 @@ from labelkin.vocab.vocabulary import Vocabulary
 class LabelPolicy:
     """Turns the labels that documents carry into those that may be suggested.
 
-    A deprecated concept counts as the one that replaced it, or not at all.
+    A deprecated concept counts as the one that replaced it. One that nothing or
+    several concepts have replaced does not count at all.
     `include` and `exclude` name concepts, notations, schemes and groups, each
     with everything below it: see `branches`, which a caller can pass to reuse it.
     """
@@ -79,6 +80,6 @@ def policy_for(
 
 
 def _current(vocabulary: Vocabulary, column: int) -> int:
-    """The concept that has replaced this one, or itself; −1 if there is none."""
+    """The one concept that has replaced this one, or itself; −1 if there is none."""
     concept = vocabulary[column].current(vocabulary.get)
     return -1 if concept is None else vocabulary.column(concept.id)

@@ -548,6 +548,56 @@ class TrainingSection(Section):
     )
 
 
+class ClusterSection(Section):
+    """How work is divided on a Spark cluster, for commands with --on."""
+
+    folder: str = Field(
+        default="",
+        description="A folder on a file system that all machines of the cluster share, at the same "
+        "path. Empty is cache/.cluster in the collection, which must then be on such a file "
+        "system.",
+    )
+    python: str = Field(
+        default="",
+        description="The Python on the workers that has labelkin installed; empty is the path of "
+        "the one that runs the command.",
+    )
+    executor_memory: str = Field(
+        default="1g",
+        pattern=r"^[1-9][0-9]*[kmgtKMGT]$",
+        description="Memory of the Java part of an executor; Python needs its own beside it.",
+    )
+    part_rows: int = Field(
+        default=10_000,
+        ge=1,
+        description="Rows of the collection per task when texts are analysed.",
+    )
+    shard_rows: int = Field(
+        default=100_000, ge=1, description="Rows per shard of the index that executors search."
+    )
+    queries: int = Field(
+        default=2_000, ge=1, description="Texts per task when neighbours are searched."
+    )
+    patience: int = Field(
+        default=60,
+        ge=1,
+        description="Seconds to wait for the first executor.",
+    )
+    options: list[str] = Field(
+        default=[],
+        description='Options of Spark, as "spark.executor.cores=4"; they take precedence.',
+    )
+
+    @field_validator("options")
+    @classmethod
+    def _pairs(cls, options: list[str]) -> list[str]:
+        for one in options:
+            name, sign, _ = one.partition("=")
+            if not name.startswith("spark.") or not sign:
+                raise ValueError(f"{one!r} is no option of Spark; write spark.NAME=VALUE")
+        return options
+
+
 class Config(Section):
     """All of labelkin.toml.
 
@@ -569,6 +619,7 @@ class Config(Section):
     rerank: RerankSection = RerankSection()
     training: TrainingSection = TrainingSection()
     joint: JointSection = JointSection()
+    cluster: ClusterSection = ClusterSection()
     extensions: dict[str, SerializeAsAny[Section]] = Field(default={}, exclude=True)
 
 

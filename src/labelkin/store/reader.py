@@ -178,7 +178,10 @@ class Reader(ABC):
 
     def document_columns(self) -> str:
         """DOCUMENT_COLUMNS, with NULL for those that the database does not have."""
-        columns = DOCUMENT_COLUMNS
+        return self.stored_columns(DOCUMENT_COLUMNS)
+
+    def stored_columns(self, columns: str) -> str:
+        """Columns of documents, with NULL for those that the database does not have."""
         for name in self._lacking_columns():
             columns = columns.replace(name, "NULL")
         return columns
@@ -194,16 +197,24 @@ class Reader(ABC):
     def vocabulary_token(self, width: int) -> str | None:
         """The token of the first generation of the edition with this many columns, if any."""
         # Where the vocabulary is fixed, this is the first entry of the change log.
+        # Within an edition, only the revival of a concept changes one.
         entries = self._query(
             "SELECT token FROM changes WHERE next_column = ? AND generation >= ? "
             "ORDER BY generation LIMIT 1",
-            (width, self.edition()),
+            (width, self.concepts_changed()),
         )
         return str(entries[0][0]) if entries else None
 
     def edition(self) -> int:
         """The generation that brought the edition of the vocabulary; 0 if it is the first one."""
         return self._latest_edition()[0]
+
+    def concepts_changed(self) -> int:
+        """The last generation that has changed a concept; later ones only append concepts."""
+        revived = 0
+        if self._has_table("revivals"):
+            ((revived,),) = self._query("SELECT ifnull(max(generation), 0) FROM revivals")
+        return max(self.edition(), int(revived))
 
     def _latest_edition(self) -> tuple[int, bool]:
         """The generation that brought the edition, and whether it can be undone."""
@@ -215,7 +226,7 @@ class Reader(ABC):
         return int(generation), bool(can_be_undone)
 
     def columns_from_labels(self) -> npt.NDArray[np.bool_]:
-        """For each column, whether the label of a document has brought its concept."""
+        """For each column, whether the label of a document has brought or revived its concept."""
         editions = set()
         if self._has_table("editions"):
             editions = set(self._query("SELECT generation FROM editions"))
@@ -226,6 +237,9 @@ class Reader(ABC):
         is_from_label = np.zeros(widths[-1][0], dtype=np.bool_)
         for (first, _), (end, generation) in pairwise(widths):
             is_from_label[first:end] = (generation,) not in editions
+        if self._has_table("revivals"):
+            revived = self._query('SELECT "column" FROM revivals')
+            is_from_label[[column for (column,) in revived]] = True
         return is_from_label
 
     def former_concepts(self) -> dict[int, str | None] | None:
@@ -236,6 +250,20 @@ class Reader(ABC):
         if not self._latest_edition()[1]:
             return None
         return dict(self._query('SELECT "column", concept FROM former_concepts'))
+
+    def former_names(self, before: int | None = None) -> list[tuple[int, str]]:
+        """Column and name of concepts that had other names in earlier editions.
+
+        Without those that the generation `before` and later ones have taken from them.
+        """
+        if not self._has_table("former_names"):
+            return []
+        rows: list[Any] = self._query(
+            'SELECT "column", name FROM former_names WHERE generation < ifnull(?, generation + 1) '
+            'ORDER BY "column", name',
+            (before,),
+        )
+        return rows
 
     def rows_with_former_labels(self) -> Rows:
         """The rows of documents that the last update has given other labels."""
@@ -251,7 +279,8 @@ class Reader(ABC):
     def documents_since(self, generation: int) -> tuple[Rows, Rows]:
         """The rows of documents that are new since a generation, and of those that are gone.
 
-        A document that has only moved, because its headings have other names, is neither.
+        A document that has only moved, because its metadata or the names of its headings have
+        changed, is neither.
         """
         first = self.entry(generation).next_row
         tombstones = self.tombstones()
@@ -261,7 +290,8 @@ class Reader(ABC):
         )
         gone = np.sort(gone[gone < first])
         moved, origins = self._moves_from(first)
-        is_same = (origins < first) & np.isin(moved, new)
+        # A row that was left before the generation has come back: it is not what is gone.
+        is_same = np.isin(origins, gone) & np.isin(moved, new)
         return np.setdiff1d(new, moved[is_same]), np.setdiff1d(gone, origins[is_same])
 
     def _moves_from(self, first: int) -> tuple[Rows, Rows]:

@@ -1,0 +1,72 @@
+"""The folder that driver and executors share: what a job reads and writes."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from labelkin.closing import Closing
+from labelkin.exceptions import CollectionBusyError, CollectionReadOnlyError
+from labelkin.store.collection import Collection
+from labelkin.store.folder import folder_errors_explained
+from labelkin.store.locks import FileLock
+
+_NAME = ".cluster"
+
+
+class Workspace(Closing):
+    """The workspace of a collection; one job at a time uses it.
+
+    Everything in it can be computed again. Names in it are digests of what an entry was
+    computed from, so an entry is right for as long as something asks for it by its name.
+    """
+
+    def __init__(self, collection: Collection) -> None:
+        self.settings = collection.config.cluster
+        if self.settings.folder:
+            folder = Path(self.settings.folder).absolute() / collection.manifest.uid
+        elif collection.read_only:
+            raise CollectionReadOnlyError(
+                f"{collection.path}: the collection cannot be written to; name a folder for the "
+                "cluster in labelkin.toml ([cluster] folder)"
+            )
+        else:
+            folder = collection.path.resolve() / "cache" / _NAME
+        self.folder = folder
+        with folder_errors_explained(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        self._lock = FileLock(folder / ".lock")
+        if not self._lock.take():
+            raise CollectionBusyError(
+                f"{folder}: another job on a cluster uses it; try again later"
+            )
+
+    def close(self) -> None:
+        """Let other jobs use it."""
+        self._lock.close()
+
+    def part(self, kind: str) -> Path:
+        """The folder for entries of a kind."""
+        folder = self.folder / kind
+        with folder_errors_explained(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def sweep(self, kind: str, kept: Iterable[Path] = ()) -> None:
+        """Delete the entries of a kind but some."""
+        names = {path.name for path in kept}
+        folder = self.folder / kind
+        for path in folder.iterdir() if folder.is_dir() else ():
+            if path.name in names:
+                continue
+            if path.is_dir():
+                # Under its name a folder is whole, even if this is interrupted.
+                doomed = folder / f".{secrets.token_hex(8)}.part"
+                with suppress(OSError):
+                    path.rename(doomed)
+                shutil.rmtree(doomed, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)

@@ -1,0 +1,432 @@
+"""The tasks of a cluster in this process: what they compute is what one index gives."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from labelkin import Document, Indexer, Settings
+from labelkin.annotator import AnnotationJob, Annotator
+from labelkin.cli.annotate import _CountedDocuments, _ShownDocuments
+from labelkin.cli.cluster import Cluster
+from labelkin.cli.neighbours import _searched_on
+from labelkin.cli.progress import Meter, Stages
+from labelkin.cluster.annotation import ClusterAnnotation, _open_annotator
+from labelkin.cluster.arrays import array_record
+from labelkin.cluster.collection_files import export_collection, read_documents
+from labelkin.cluster.evaluation import rank_on_cluster
+from labelkin.cluster.records import annotate_each
+from labelkin.cluster.replica import Replica, make_replica, open_replica
+from labelkin.cluster.search import ClusterSearch, check_representation
+from labelkin.cluster.session import Session, TaskProgress
+from labelkin.cluster.sizes import characters, taken_documents, task_slices
+from labelkin.cluster.task import Task
+from labelkin.cluster.terms import AnalysisSettings, extract_terms, take_back
+from labelkin.cluster.workspace import Workspace
+from labelkin.corpus import Corpus
+from labelkin.exceptions import ClusterError, CollectionBusyError, ConfigError, VocabularyError
+from labelkin.represent.cache import TermCache
+from labelkin.represent.representation import make_representation
+from labelkin.store.config import update_config
+
+_WORDS = [f"{a}{b}{c}" for a in "bdfgklmnprst" for b in "aeiou" for c in "kmnrt"]
+
+
+class InlineSession(Session):
+    """Runs tasks here, and counts them."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def close(self) -> None:
+        pass
+
+    @property
+    def slots(self) -> int:
+        return 2
+
+    def run(self, tasks: Sequence[Task], progress: TaskProgress | None = None) -> None:
+        for task in tasks:
+            if not task.is_done():
+                task.run()
+                self.count += 1
+        if progress is not None:
+            progress(len(tasks), len(tasks))
+
+
+def made_document(number: int, generator: random.Random) -> Document:
+    # Few different texts, so that there are many ties.
+    words = generator.choices(_WORDS[:40], k=4)
+    labels = tuple(sorted(set(generator.choices(_WORDS[40:60], k=3))))
+    return Document(
+        f"d{number}", " ".join(words[:2]), " ".join(words), language="en", labels=labels
+    )
+
+
+@pytest.fixture(params=[1.5, 0.0], ids=["headings", "texts"])
+def indexer(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Indexer]:
+    pytest.importorskip("pyarrow")
+    generator = random.Random(1)
+    with Indexer.create(tmp_path / "c") as indexer:
+        indexer.add([made_document(number, generator) for number in range(1500)])
+        indexer.add([Document("without", "no labels", language="en")])
+        changes = {
+            "cluster": {"part_rows": 200, "shard_rows": 400, "queries": 64},
+            "neighbours": {"heading_weight": request.param},
+        }
+        update_config(tmp_path / "c" / "labelkin.toml", changes)
+        yield indexer
+
+
+@pytest.fixture
+def queries() -> list[Document]:
+    generator = random.Random(2)
+    new = [made_document(number, generator) for number in range(5000, 5150)]
+    stored = [made_document(number, random.Random(number)) for number in range(50)]
+    return [*new, *stored, Document("empty", "", language="en")]
+
+
+@pytest.fixture
+def copied(indexer: Indexer) -> Iterator[tuple[Workspace, Replica]]:
+    """A workspace with a copy of the collection, which tasks open in this process."""
+    with Workspace(indexer.collection) as workspace:
+        replica = make_replica(indexer.collection, workspace, indexer.collection.generation())
+        yield workspace, replica
+        open_replica(replica).close()
+        open_replica.cache_clear()
+        _open_annotator.cache_clear()
+
+
+def cluster_search(indexer: Indexer, session: Session, workspace: Workspace) -> ClusterSearch:
+    context = indexer.runtime.indexes.context
+    return ClusterSearch(indexer.snapshot(), context, "stems", session, workspace)
+
+
+@pytest.mark.parametrize("k", [1, 7, 40])
+def test_shards_find_what_one_index_finds(
+    indexer: Indexer, queries: list[Document], k: int
+) -> None:
+    session = InlineSession()
+    with Workspace(indexer.collection) as workspace:
+        search = cluster_search(indexer, session, workspace)
+        found = search.search(search.texts(queries), k)
+        expected = indexer.neighbour_arrays(queries, k)
+        np.testing.assert_array_equal(found.rows, expected.rows)
+        np.testing.assert_allclose(found.distances(), expected.distances(), atol=1e-5)
+        assert found.ids == expected.ids
+        assert found.fingerprint == expected.fingerprint
+        assert found.duplicates == expected.duplicates
+
+
+def test_finished_tasks_are_not_run_again(indexer: Indexer, queries: list[Document]) -> None:
+    session = InlineSession()
+    with Workspace(indexer.collection) as workspace:
+        search = cluster_search(indexer, session, workspace)
+        first = search.search(search.texts(queries), 5)
+        done = session.count
+        again = cluster_search(indexer, session, workspace)
+        second = again.search(again.texts(queries), 5)
+        assert session.count == done
+        np.testing.assert_array_equal(first.rows, second.rows)
+        again.search(again.texts(queries), 6)
+        assert session.count > done
+
+
+def test_a_change_of_the_collection_is_seen(indexer: Indexer, queries: list[Document]) -> None:
+    session = InlineSession()
+    with Workspace(indexer.collection) as workspace:
+        cluster_search(indexer, session, workspace)
+        done = session.count
+        indexer.add([made_document(9000, random.Random(9))])
+        search = cluster_search(indexer, session, workspace)
+        # One part of the terms, its shard, and the frequencies of all shards.
+        assert session.count - done == 2 + 4
+        found = search.search(search.texts(queries), 7)
+        np.testing.assert_array_equal(found.rows, indexer.neighbour_arrays(queries, 7).rows)
+
+
+def test_no_document_gives_no_neighbour(tmp_path: Path) -> None:
+    with Indexer.create(tmp_path / "c") as indexer, Workspace(indexer.collection) as workspace:
+        search = cluster_search(indexer, InlineSession(), workspace)
+        found = search.search(search.texts([Document("a", "text", language="en")]), 3)
+        assert (found.rows == -1).all()
+        assert found.k == 3
+
+
+def test_files_hold_the_documents(indexer: Indexer) -> None:
+    with Workspace(indexer.collection) as workspace:
+        snapshot = indexer.snapshot()
+        files = export_collection(snapshot, workspace)
+        stored = {
+            row: (document, labels)
+            for path in files.paths
+            for batch in read_documents(path)
+            for row, document, labels in zip(*batch, strict=True)
+        }
+        assert len(stored) == 1500
+        texts = snapshot.texts_of(list(stored))
+        labels = snapshot.labels_of(list(stored))
+        assert stored == {row: (texts[row], labels[row]) for row in stored}
+        assert export_collection(snapshot, workspace) == files
+
+
+def test_terms_are_taken_back(indexer: Indexer, tmp_path: Path) -> None:
+    section = indexer.config.representation
+    representation = make_representation("stems", section)
+    analysis = AnalysisSettings.of(representation, section)
+    with Workspace(indexer.collection) as workspace:
+        files = export_collection(indexer.snapshot(), workspace)
+        terms = extract_terms(InlineSession(), workspace, files, analysis)
+        cache = TermCache(tmp_path / "terms.sqlite")
+        assert take_back(terms, representation.kinds, cache) == 1500
+        documents = list(indexer.snapshot().texts_of(range(1500)).values())
+        assert cache.verify(representation.kinds, documents) == 1500
+        cache.close()
+
+
+def test_an_executor_with_another_analysis_is_refused(indexer: Indexer) -> None:
+    section = indexer.config.representation
+    analysis = AnalysisSettings.of(make_representation("stems", section), section)
+    other = AnalysisSettings(analysis.name, analysis.section, (("stems", "of another version"),))
+    with pytest.raises(ClusterError, match=r"other stems .*of another version"):
+        other.representation()
+
+
+def test_a_damaged_shard_is_noticed(indexer: Indexer) -> None:
+    with Workspace(indexer.collection) as workspace:
+        search = cluster_search(indexer, InlineSession(), workspace)
+        shard = search._shards[0]
+        # A copy, because this process has verified the shard itself.
+        copy = shard.with_name("copy")
+        copy.mkdir()
+        for file in shard.iterdir():
+            content = bytearray(file.read_bytes())
+            if file.name == "documents.npy":
+                content[-1] ^= 1
+            (copy / file.name).write_bytes(content)
+        with pytest.raises(ClusterError, match=r"documents\.npy"):
+            array_record(copy)
+
+
+def test_a_folder_that_is_swept_is_whole_or_gone(
+    indexer: Indexer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Workspace(indexer.collection) as workspace:
+        folder = workspace.part("kind")
+        for name in ("old", "kept"):
+            (folder / name).mkdir()
+            (folder / name / "file").touch()
+        with monkeypatch.context() as interrupted:
+            interrupted.setattr("shutil.rmtree", lambda *_, **__: None)
+            workspace.sweep("kind", [folder / "kept"])
+        assert not (folder / "old").exists()
+        assert (folder / "kept" / "file").exists()
+        workspace.sweep("kind", [folder / "kept"])
+        assert list(folder.iterdir()) == [folder / "kept"]
+
+
+def test_long_texts_are_cut_into_more_tasks() -> None:
+    documents = [Document(str(number), "1234", "5678", fields={"a": "90"}) for number in range(7)]
+    assert characters(documents) == 70
+    assert [documents[part] for part in task_slices(documents, 3)] == [
+        documents[:3], documents[3:6], documents[6:]
+    ]  # fmt: skip
+    waiting = iter(documents)
+    assert taken_documents(waiting, 5, 11) == documents[:2]
+    assert taken_documents(waiting, 5, 1000) == documents[2:]
+    assert taken_documents(waiting, 5, 1000) == []
+
+
+def test_long_texts_have_the_same_neighbours(
+    indexer: Indexer, queries: list[Document], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = InlineSession()
+    with Workspace(indexer.collection) as workspace:
+        search = cluster_search(indexer, session, workspace)
+        expected, tasks = search.search(search.texts(queries), 5), session.count
+        workspace.sweep("neighbours")
+        monkeypatch.setattr("labelkin.cluster.sizes.TASK", 500)
+        session.count = 0
+        found = search.search(search.texts(queries), 5)
+        assert session.count > tasks
+        np.testing.assert_array_equal(found.rows, expected.rows)
+
+
+def test_long_texts_have_the_same_records(
+    indexer: Indexer,
+    copied: tuple[Workspace, Replica],
+    queries: list[Document],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session = InlineSession()
+    settings = Settings.from_config(indexer.config, "knn")
+    job = AnnotationJob(indexer.collection.path, settings, None, False, "en", False)
+    annotator = Annotator(indexer, job)
+    batches = [queries[:80], queries[80:]]
+    expected = [json.loads(json.dumps(annotator(batch))) for batch in batches]
+    monkeypatch.setattr("labelkin.cluster.sizes.TASK", 500)
+    monkeypatch.setattr("labelkin.cluster.annotation.WAVE", 1000)
+    progress: list[int] = []
+    work = ClusterAnnotation(session, *copied, job, {}, progress.append)
+    assert list(work.map(annotator, batches)) == expected
+    assert session.count > len(batches)
+    # Each batch is a wave of its own.
+    assert progress == [80, len(queries) - 80]
+
+
+class ShownBar(Meter):
+    """What a bar shows."""
+
+    def __init__(self) -> None:
+        self.shown: list[tuple[int, str]] = []
+
+    def update(self, done: int, note: str) -> None:
+        self.shown.append((done, note))
+
+
+def test_progress_counts_what_an_earlier_run_has_done(tmp_path: Path) -> None:
+    corpus = SimpleNamespace(bytes_read=1000)
+    bar, documents = ShownBar(), _CountedDocuments(Document(str(n)) for n in range(100))
+    assert len(list(documents)) == 100
+    shown = _ShownDocuments(bar, cast("Corpus", corpus), documents)
+    shown.kept(60)
+    shown.ahead(0)
+    shown.ahead(30)
+    shown.kept(70)
+    shown.kept(90)
+    shown.ahead(10)
+    assert [done for done, _ in bar.shown] == [600, 600, 900, 900, 900, 1000]
+    assert bar.shown[-1][1] == "100 documents"
+
+
+def test_lines_say_how_far_a_search_is(
+    indexer: Indexer,
+    queries: list[Document],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("labelkin.cli.progress._SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr("labelkin.cluster.sizes.WAVE", 1500)
+    session = InlineSession()
+    with Workspace(indexer.collection) as workspace, Stages() as stages:
+        search = cluster_search(indexer, session, workspace)
+        cluster = Cluster(session, workspace, stages)
+        batches = list(_searched_on(cluster, search, iter(queries), 3, None))
+    assert [one for documents, _, _ in batches for one in documents] == queries
+    lines = [line for line in capsys.readouterr().err.splitlines() if "Neighbours: " in line]
+    assert len(lines) == len(batches) + 1 > 2
+    assert lines[-1] == f"Neighbours: {len(queries)} documents"
+
+
+def test_a_stage_that_comes_again_has_a_meter_of_its_own() -> None:
+    stages = Stages(lines=True)
+    first = stages.at("Searching", 10)
+    assert stages.at("Searching", 10) is first
+    stages.close()
+    assert stages.at("Searching", 20) is not first
+
+
+def test_one_job_at_a_time(indexer: Indexer) -> None:
+    with (
+        Workspace(indexer.collection),
+        pytest.raises(CollectionBusyError, match="another job"),
+    ):
+        Workspace(indexer.collection)
+
+
+@pytest.mark.parametrize("name", ["wordllama", "stems,lsa", "some/model"])
+def test_vectors_stay_on_one_machine(name: str) -> None:
+    with pytest.raises(ConfigError, match="leave out --on"):
+        check_representation(name)
+
+
+def test_a_failing_record_is_left_out_alone(tmp_path: Path) -> None:
+    def suggest(documents: list[Document]) -> list[dict[str, object]]:
+        if any(one.id == "bad" for one in documents):
+            raise ValueError("no such thing")
+        return [{"id": one.id} for one in documents]
+
+    documents = [Document("a"), Document("bad", where="f.jsonl, line 2"), Document("b")]
+    assert annotate_each(suggest, documents, tmp_path) == [
+        {"id": "a"},
+        {"failed": "f.jsonl, line 2: bad: ValueError: no such thing"},
+        {"id": "b"},
+    ]
+
+
+def test_an_error_of_the_collection_fails_the_batch(tmp_path: Path) -> None:
+    def suggest(documents: list[Document]) -> list[dict[str, object]]:
+        raise VocabularyError("no heading of that name")
+
+    with pytest.raises(VocabularyError):
+        annotate_each(suggest, [Document("a")], tmp_path)
+
+
+@pytest.mark.parametrize("place", ["elsewhere", "workspace"])
+def test_a_missing_file_concerns_the_workspace_or_the_record(place: str, tmp_path: Path) -> None:
+    def suggest(documents: list[Document]) -> list[dict[str, object]]:
+        (tmp_path / place / "file").open()
+        return []
+
+    documents, workspace = [Document("a", where="f.jsonl, line 2")], tmp_path / "workspace"
+    if place == "workspace":
+        with pytest.raises(FileNotFoundError):
+            annotate_each(suggest, documents, workspace)
+    else:
+        (record,) = annotate_each(suggest, documents, workspace)
+        assert record["failed"].startswith("f.jsonl, line 2: a: FileNotFoundError: ")
+
+
+def test_a_batch_of_failing_records_names_the_first(tmp_path: Path) -> None:
+    def suggest(documents: list[Document]) -> list[dict[str, object]]:
+        raise ValueError("broken\nin all")
+
+    documents = [Document(f"d{number}", where=f"f.jsonl, line {number}") for number in range(12)]
+    expected = "all 12 records .* the first: f.jsonl, line 0: d0: ValueError: broken in all; check"
+    with pytest.raises(ClusterError, match=expected):
+        annotate_each(suggest, documents, tmp_path)
+
+
+def test_a_text_that_an_analysis_cannot_take_is_named(
+    indexer: Indexer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terms = TermCache.terms
+
+    def picky(self: TermCache, kinds: Any, documents: Sequence[Document], **options: Any) -> Any:
+        if any(one.id in {"bad", "d77"} for one in documents):
+            raise ValueError("I do not like it")
+        return terms(self, kinds, documents, **options)
+
+    session = InlineSession()
+    with Workspace(indexer.collection) as workspace:
+        search = cluster_search(indexer, session, workspace)
+        monkeypatch.setattr(TermCache, "terms", picky)
+        texts = [Document("a", "text"), Document("bad", "text", where="f.jsonl, line 2")]
+        with pytest.raises(ClusterError, match=r"f\.jsonl, line 2: bad: ValueError: I do"):
+            search.search(search.texts(texts), 3)
+        workspace.sweep(search._shards[0].parent.name)
+        for folder in workspace.folder.glob("terms-*"):
+            workspace.sweep(folder.name)
+        with pytest.raises(ClusterError, match="document 'd77': d77: ValueError: I do not like"):
+            cluster_search(indexer, session, workspace)
+
+
+def test_a_text_that_a_method_cannot_rank_is_named(
+    copied: tuple[Workspace, Replica], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def rankings(self: Indexer, documents: Sequence[Document], *_: Any, **__: Any) -> Any:
+        if any(one.id == "bad" for one in documents):
+            raise ValueError("I do not like it")
+        return []
+
+    monkeypatch.setattr(Indexer, "rankings", rankings)
+    documents = [Document("a"), Document("bad", where="f.jsonl, line 2"), Document("b")]
+    with pytest.raises(ClusterError, match="line 2: bad: ValueError: I do not like it; correct"):
+        rank_on_cluster(InlineSession(), *copied, documents, [], None, {}, is_bulk=False)
