@@ -6,6 +6,7 @@ map it, and given back by the system when memory is short.
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import zipfile
@@ -134,7 +135,9 @@ def npz_arrays(path: Path) -> dict[str, Array]:
             raise ValueError(f"{path.name}: would unpack to {unpacked:,} bytes")
         with np.load(path, allow_pickle=False) as arrays:
             return {name: np.asarray(arrays[name]) for name in arrays.files}
-    except OSError:
-        raise
-    except Exception as error:  # NumPy and zipfile raise a dozen kinds, TokenError among them
+    except Exception as error:
+        # A place before the file's beginning is an invalid argument: damage, not a failing disk.
+        if isinstance(error, OSError) and error.errno != errno.EINVAL:
+            raise
+        # NumPy and zipfile raise a dozen kinds, TokenError among them.
         raise ValueError(f"{path.name}: not a file of arrays ({error})") from error

@@ -108,6 +108,63 @@ def test_many_new_documents_are_written_at_once(indexer, monkeypatch):
     assert vectors_of(indexer).stat().st_size == 603 * 16 * 2
 
 
+def test_compact_drops_the_vectors_of_removed_documents(indexer, writes_at_once):
+    opened(indexer)
+    old = vectors_of(indexer)
+    with Indexer.open(indexer.collection.path) as other:
+        earlier = opened(other)
+        snapshot = other.snapshot()
+        store = LatentStore(*model_and_columns(other))
+        store.at(snapshot)
+        ids = [document.id for document in indexer.documents()]
+        rows = indexer.collection.rows_of([*ids[:100], *ids[300:350], ids[-1]])
+        indexer.remove(rows)
+        removed = np.array(sorted(rows.values()))
+        kept = np.setdiff1d(np.arange(600), removed)
+        before = expected(indexer, kept)
+        parts = {one.part: one for one in indexer.compact().parts}
+        part = parts[f"models/{MODEL_NAME}"]
+        assert part.change == "151 removed documents dropped"
+        assert part.bytes_after < part.bytes_before
+        assert vectors_of(indexer).stat().st_size == 449 * 16 * 2 + 151 * 8
+        assert vectors_of(indexer) != old
+        # Those who read an earlier state do not notice.
+        every = np.arange(600)
+        np.testing.assert_allclose(store.at(snapshot).of(every), earlier.of(every), atol=1e-2)
+    found = opened(indexer)
+    assert len(found) == 600
+    np.testing.assert_allclose(found.of(kept), before, rtol=1e-2, atol=1e-2)
+    assert not found.of(removed).any()
+    left = vectors_of(indexer).with_name(old.name)
+    left.write_bytes(b"of a compaction that was killed")
+    indexer.compact()
+    assert not left.exists()
+    assert indexer.compact().parts == []
+    assert indexer.check().is_sound
+    # New vectors are appended; compacting again drops more.
+    indexer.add([new_document(indexer, "new")])
+    rows = np.array([600, kept[0], kept[-1]])
+    np.testing.assert_allclose(opened(indexer).of(rows), expected(indexer, rows), atol=1e-2)
+    assert vectors_of(indexer).stat().st_size == 450 * 16 * 2 + 151 * 8
+    assert indexer.check().is_sound
+    indexer.remove(["new", ids[200]])
+    assert {one.part for one in indexer.compact().parts} > {f"models/{MODEL_NAME}"}
+    assert vectors_of(indexer).stat().st_size == 448 * 16 * 2 + 153 * 8
+    rows = np.setdiff1d(kept, [200])
+    np.testing.assert_allclose(opened(indexer).of(rows), expected(indexer, rows), atol=1e-2)
+    assert indexer.check().is_sound
+
+
+def test_damaged_vectors_are_not_compacted(indexer):
+    opened(indexer)
+    indexer.remove([next(iter(indexer.documents())).id])
+    path = vectors_of(indexer)
+    path.write_bytes(b"\xff" + path.read_bytes()[1:])
+    (problem,) = [one for one in indexer.compact().parts if one.problem]
+    assert (problem.part, vectors_of(indexer)) == (f"models/{MODEL_NAME}", path)
+    assert "damaged" in problem.problem
+
+
 def test_vectors_of_another_model_are_dropped(indexer):
     opened(indexer)
     old = vectors_of(indexer)

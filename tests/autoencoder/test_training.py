@@ -335,7 +335,7 @@ def test_documents_added_while_neighbours_are_found(tmp_path):
                     other.add(list(more))
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("labelkin.neighbours.training._BATCH", 20)
+            patch.setattr("labelkin.neighbours.search.NeighbourSearch.batch", 20)
             report = indexer.train_label_ae(replace(QUICK, epochs=2), observer=Adding())
         assert report is not None
         # All of it is trained on the state of its beginning.

@@ -145,9 +145,14 @@ def test_features_do_not_know_the_labels_of_their_documents(
     assert one.pairs.keys.tolist() == other.pairs.keys.tolist()
     groups = available(autoencoder=autoencoder)
     assert one.features.shape[1] == len(feature_names(groups))
+    of_autoencoder = SIGNALS["autoencoder"].features + SIGNALS["latent"].features
     for column, name in enumerate(feature_names(groups)):
-        np.testing.assert_array_equal(
-            one.features[:, column], other.features[:, column], err_msg=name
+        # Products of matrices may differ in the last digit from one run to the next.
+        np.testing.assert_allclose(
+            one.features[:, column],
+            other.features[:, column],
+            rtol=1e-5 if name in of_autoencoder else 0,
+            err_msg=name,
         )
     # The labels do differ.
     assert np.mean(one.right != other.right) > 0.01

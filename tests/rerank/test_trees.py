@@ -127,14 +127,53 @@ def test_a_ranker_gives_the_same_scores_in_every_way(
     assert len(fresh.scores(features[:0])) == 0
 
 
-def test_without_lightgbm_there_are_scores_but_no_contributions(
+def test_without_lightgbm_and_numba_there_are_scores_but_no_contributions(
     ranker: Ranker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     features = lines(300, seed=5)
     fresh, expected = Ranker(ranker.text), by_lightgbm(ranker, features)
     monkeypatch.setitem(sys.modules, "lightgbm", None)
     monkeypatch.setattr(compiled, "pays", lambda *arguments: False)
+    monkeypatch.setattr(compiled, "can_load", lambda: False)
     monkeypatch.setattr("labelkin.rerank.ranker._WORTH_LOADING", 200)
     assert fresh.scores(features) == pytest.approx(expected, abs=1e-12)
     with pytest.raises(MissingExtraError, match="LightGBM"):
         fresh.contributions(features)
+
+
+@pytest.mark.parametrize("missing", [(), (0, 1), tuple(range(6))])
+def test_contributions_are_those_of_lightgbm(missing: tuple[int, ...], ranker: Ranker) -> None:
+    """They add up to the log odds."""
+    features = lines(50, seed=6, missing=missing)
+    booster = lightgbm.Booster(model_str=ranker.text)
+    expected = booster.predict(features, pred_contrib=True)
+    found = Ranker(ranker.text).contributions(features)
+    assert found == pytest.approx(expected, abs=1e-9)
+    assert found.sum(axis=1) == pytest.approx(booster.predict(features, raw_score=True), abs=1e-9)
+
+
+@pytest.mark.parametrize("leaves", [2, 200])
+def test_contributions_of_small_and_large_trees(leaves: int) -> None:
+    """A long path splits on the same feature many times."""
+    ranker = fitted(rounds=5, num_leaves=leaves, min_sum_hessian_in_leaf=0.0)
+    features = lines(50, seed=3)
+    expected = lightgbm.Booster(model_str=ranker.text).predict(features, pred_contrib=True)
+    assert ranker.contributions(features) == pytest.approx(expected, abs=1e-9)
+
+
+def test_contributions_of_a_single_leaf() -> None:
+    features = np.ones((100, 6), dtype=np.float32)
+    ranker = fit_ranker(features, np.arange(100) % 3 == 0, NAMES, rounds=3, seed=1)
+    expected = lightgbm.Booster(model_str=ranker.text).predict(features, pred_contrib=True)
+    assert ranker.contributions(features) == pytest.approx(expected, abs=1e-9)
+
+
+def test_contributions_of_many_features() -> None:
+    """More features on a path than one point of the sum can integrate."""
+    rng = np.random.default_rng(8)
+    features = rng.normal(size=(4000, 30)).astype(np.float32)
+    right = (features * rng.normal(size=30)).sum(axis=1) + rng.normal(size=4000) > 0
+    names = [f"g{number}" for number in range(30)]
+    ranker = fit_ranker(features, right, names, rounds=60, seed=1)
+    expected = lightgbm.Booster(model_str=ranker.text).predict(features[:20], pred_contrib=True)
+    assert ranker.contributions(features[:20]) == pytest.approx(expected, abs=1e-9)

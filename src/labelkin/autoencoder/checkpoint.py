@@ -142,12 +142,18 @@ class CheckpointFolder:
             self.folder.rmdir()
 
     def _write(self, name: str, tensors: Mapping[str, Tensor]) -> None:
+        from safetensors import SafetensorError
         from safetensors.torch import save_file
 
         self.folder.mkdir(parents=True, exist_ok=True)
         ready = {key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()}
         with atomic_file(self.folder / name) as file:
-            save_file(ready, file.name)
+            try:
+                save_file(ready, file.name)
+            except SafetensorError as error:
+                raise TrainingError(
+                    f"{self.folder / name}: {error}; make room or check the disk, then train again"
+                ) from error
             self._checksums[name] = BlockChecksums.of_file(Path(file.name))
 
     def _remove_except(self, names: set[str]) -> None:

@@ -6,11 +6,14 @@ With z the logits,
 
 computed from the last hidden layer, a chunk of labels at a time. The asymmetric
 loss of Ridnik et al. (2021) gives easy negatives less weight: nearly all labels are
-wrong for a document, and most of them score low anyway.
+wrong for a document, and most of them score low anyway. Those that score lowest cost
+nothing and have no gradient, so everything after the logits is computed for the few
+others only.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -24,6 +27,8 @@ _CHUNK = 4096
 # The asymmetric loss: scores below the margin cost nothing; the scale balances the rest.
 _MARGIN = 0.02
 _SCALE = 4.0
+# The logit of the margin: only higher ones are looked at.
+_LEAST_LOGIT = math.log(_MARGIN / (1 - _MARGIN))
 
 
 @dataclass(frozen=True)
@@ -89,42 +94,30 @@ class _CrossEntropy(torch.autograd.Function):
         extra_cuts = [0] * len(cuts)
         if corrected_columns is not None:
             extra_cuts = torch.searchsorted(corrected_columns, ends).tolist()
-        # Under autocast, matrix products use its dtype and everything else float32.
+        # Under autocast, products of dense matrices use its dtype and everything else float32.
         dtype = hidden.dtype
         hidden_gradient = torch.zeros_like(hidden, dtype=torch.float32)
         weight_gradient = torch.empty_like(weight)
         bias_gradient = torch.empty_like(bias)
         corrections_gradient = None if corrections is None else torch.empty_like(corrections)
+        find_slopes = _FewSlopes if asymmetric else _AllSlopes
         costs = []
         spans = zip(pairwise(cuts), pairwise(extra_cuts), strict=True)
         for number, ((begin, end), extra) in enumerate(spans):
             part = slice(number * _CHUNK, (number + 1) * _CHUNK)
-            rows = weight[part].to(dtype)
+            rows = weight[part]
             where = (documents[begin:end], columns[begin:end] - part.start)
-            logits = torch.mm(hidden, rows.T).float().add_(bias[part])
+            logits = torch.mm(hidden, rows.to(dtype).T).float().add_(bias[part])
             if corrected is not None and corrected_columns is not None and corrections is not None:
                 inside = slice(*extra)
                 extra_where = (corrected[inside], corrected_columns[inside] - part.start)
                 logits[extra_where] += corrections[inside]
-            own = logits[where]
-            if asymmetric:
-                cost, slopes = _asymmetric(logits)
-            else:
-                cost = functional.softplus(logits)
-                slopes = logits.sigmoid_()
-            if chances is not None:
-                cost *= chances[part]
-                slopes *= chances[part]
-            # A document's own labels count once, whatever their sampling weight.
-            cost[where] = functional.softplus(-own)
-            slopes[where] = torch.sigmoid(own) - 1
-            costs.append(cost.sum())
+            slopes = find_slopes(logits, where, None if chances is None else chances[part])
+            costs.append(slopes.cost)
             if corrections_gradient is not None:
-                corrections_gradient[inside] = slopes[extra_where]
-            bias_gradient[part] = slopes.sum(0)
-            slopes = slopes.to(dtype)
-            hidden_gradient += torch.mm(slopes, rows)
-            weight_gradient[part] = torch.mm(slopes.T, hidden)
+                corrections_gradient[inside] = slopes.dense[extra_where]
+            of_hidden, weight_gradient[part], bias_gradient[part] = slopes.gradients(hidden, rows)
+            hidden_gradient += of_hidden
         context.save_for_backward(
             hidden_gradient.to(dtype), weight_gradient, bias_gradient, corrections_gradient
         )
@@ -141,6 +134,68 @@ class _CrossEntropy(torch.autograd.Function):
             *(None,) * 6,
             None if corrections is None else corrections * scale,
         )
+
+
+class _AllSlopes:
+    """The plain loss of a chunk's logits: its cost, and the slope of each."""
+
+    def __init__(self, logits: Tensor, own: tuple[Tensor, Tensor], chances: Tensor | None) -> None:
+        own_logits = logits[own]
+        cost, self.dense = functional.softplus(logits), logits.sigmoid_()
+        if chances is not None:
+            cost *= chances
+            self.dense *= chances
+        # A document's own labels count once, whatever their sampling weight.
+        cost[own] = functional.softplus(-own_logits)
+        self.dense[own] = torch.sigmoid(own_logits) - 1
+        self.cost = cost.sum()
+
+    def gradients(self, hidden: Tensor, rows: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The gradients of the hidden layer, the chunk's output rows, and their biases."""
+        slopes = self.dense.to(hidden.dtype)
+        of_hidden = torch.mm(slopes, rows.to(hidden.dtype))
+        return of_hidden, torch.mm(slopes.T, hidden), self.dense.sum(0)
+
+
+class _FewSlopes:
+    """The same of the asymmetric loss, most of whose slopes are 0: the others one by one.
+
+    They are in the order of documents.
+    """
+
+    def __init__(self, logits: Tensor, own: tuple[Tensor, Tensor], chances: Tensor | None) -> None:
+        own_logits = logits[own]
+        # They count whatever their score is.
+        logits[own] = math.inf
+        self._documents, self._columns = (logits > _LEAST_LOGIT).nonzero(as_tuple=True)
+        found = logits[self._documents, self._columns]
+        is_own = torch.isinf(found)
+        cost, values = _asymmetric(found)
+        if chances is not None:
+            cost *= chances[self._columns]
+            values *= chances[self._columns]
+        self.cost = cost.masked_fill_(is_own, 0).sum() + functional.softplus(-own_logits).sum()
+        self.dense = torch.zeros_like(logits)
+        self.dense[self._documents, self._columns] = values
+        self.dense[own] = torch.sigmoid(own_logits) - 1
+        self._values = self.dense[self._documents, self._columns]
+
+    def gradients(self, hidden: Tensor, rows: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The gradients of the hidden layer, the chunk's output rows, and their biases."""
+        documents, labels = self.dense.shape
+        of_hidden = _weighted_sums(rows, self._columns, self._values, self._documents, documents)
+        columns, order = torch.sort(self._columns, stable=True)
+        values = self._values[order]
+        of_rows = _weighted_sums(hidden.float(), self._documents[order], values, columns, labels)
+        return of_hidden, of_rows, values.new_zeros(labels).index_add_(0, columns, values)
+
+
+def _weighted_sums(
+    rows: Tensor, chosen: Tensor, weights: Tensor, sums: Tensor, count: int
+) -> Tensor:
+    """Sums of weighted rows: `sums`, in order, tells which sum each of the `chosen` goes into."""
+    starts = torch.searchsorted(sums, torch.arange(count, device=sums.device))
+    return functional.embedding_bag(chosen, rows, starts, mode="sum", per_sample_weights=weights)
 
 
 def _asymmetric(logits: Tensor) -> tuple[Tensor, Tensor]:

@@ -4,15 +4,18 @@
     models/label-ae/latents-….f16     a vector per row in float16, memory-mapped
 
 Rows are never reused, so vectors are only ever appended. The description is
-replaced atomically after them; leftovers of a crash are overwritten.
+replaced atomically after them; leftovers of a crash are overwritten. Compacting writes
+another file without the vectors of removed documents, which begins with their rows.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +31,7 @@ from labelkin.checksums import (
     ChecksumError,
     ChecksumWriter,
     MappedFile,
+    listed_name,
     read_sealed,
     sealed,
 )
@@ -59,6 +63,10 @@ _PATIENCE = 10.0
 # Fewer new vectors are faster to compute than to write.
 _WORTH_WRITING = 256
 
+# In files, of the rows that were dropped.
+_ROW_TYPE = np.dtype("<i8")
+_HALF = np.dtype(np.float16).itemsize
+
 Halves = npt.NDArray[np.float16]
 
 
@@ -67,7 +75,7 @@ def verify_latents(folder: Path, reader: Reader) -> bool:
     description = folder / "latents.json"
     try:
         content = read_sealed(description)
-        path = folder / f"latents-{content['model']}.f16"
+        path = folder / _file_name(content)
         recorded = content.get("checksums")
         if recorded is not None:
             BlockChecksums.from_json(recorded).verify(path)
@@ -95,20 +103,19 @@ def _compare_some(folder: Path, content: dict[str, Any], reader: Reader) -> None
     end = min(content["rows"], reader.generation().next_row)
     if content["model"] != model.checksum or not end:
         return
-    stored = np.memmap(
-        folder / f"latents-{model.checksum}.f16",
-        np.float16,
-        "r",
-        shape=(content["rows"], model.latent),
-    )
+    size = _file_bytes(content, model.latent)
+    file = np.memmap(folder / _file_name(content), np.uint8, "r", shape=(size,))
+    stored = _StoredLatents.of_file(file, content, model.latent)
     by_id = reader.columns_by_id()
     columns = np.array([by_id.get(label, -1) for label in model.info.labels], dtype=np.int64)
     rows = np.unique(np.linspace(0, end - 1, _COMPARED).astype(np.int64))
     since = np.array(reader.removed_since(), dtype=np.int64)
     rows = rows[~(np.isin(rows, reader.tombstones()) | np.isin(rows, since))]
+    if np.isin(rows, stored.dropped).any():
+        raise StoreDamagedError(f"{folder}: lacks latent vectors of stored documents")
     matrix = LabelColumns(columns, len(by_id)).matrix(reader.label_sets(), rows)
     expected = model.encode(matrix)
-    is_same = np.isclose(stored[rows], expected, rtol=_TOLERANCE, atol=_TOLERANCE).all(axis=1)
+    is_same = np.isclose(stored.of(rows), expected, rtol=_TOLERANCE, atol=_TOLERANCE).all(axis=1)
     if not is_same.all():
         row = int(rows[np.argmin(is_same)])
         raise StoreDamagedError(
@@ -116,12 +123,144 @@ def _compare_some(folder: Path, content: dict[str, Any], reader: Reader) -> None
         )
 
 
+def compact_latents(folder: Path, reader: Reader) -> int:
+    """Drop the vectors of removed documents; how many there were. Others may read meanwhile.
+
+    Vectors of another model or of another history are left to the next use, which replaces
+    them.
+    """
+    description = folder / "latents.json"
+    with _writing(folder, reader):
+        try:
+            content = read_sealed(description)
+            if not content["rows"] or not reader.knows(content["generation"], content["token"]):
+                return 0
+            recorded = content.get("checksums")
+            latent = LabelModel.load(folder).latent
+            file = MappedFile(
+                folder / _file_name(content),
+                None if recorded is None else BlockChecksums.from_json(recorded),
+                _file_bytes(content, latent),
+            )
+            file.verify(0, len(file.bytes))
+            stored = _StoredLatents.of_file(file.bytes, content, latent)
+        except FileNotFoundError:
+            return 0
+        except ChecksumError as error:
+            raise StoreDamagedError(str(error)) from error
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise StoreDamagedError(f"{description}: {error}") from error
+        removed = reader.tombstones()
+        dropped = np.union1d(stored.dropped, removed[removed < len(stored)])
+        count = len(dropped) - len(stored.dropped)
+        if not count:
+            # What a killed compaction has left.
+            _delete_others(folder, _file_name(content))
+            return 0
+        # Under a name of its own: others have the old file mapped, and a crash leaves it.
+        content["file"] = f"latents-{secrets.token_hex(4)}-{content['model']}.f16"
+        content["dropped"] = len(dropped)
+        # Readers of earlier states then know that they may see documents without a vector.
+        generation = reader.generation()
+        content |= {"generation": generation.number, "token": generation.token}
+        kept = np.setdiff1d(np.arange(len(stored)), dropped)
+        with (folder / content["file"]).open("wb") as new:
+            writer = ChecksumWriter(new)
+            writer.write(dropped.astype(_ROW_TYPE).tobytes())
+            for start in range(0, len(kept), _CHUNK):
+                writer.write(stored.of(kept[start : start + _CHUNK]).tobytes())
+            new.flush()
+            os.fsync(new.fileno())
+        _write_description(description, content, writer.checksums())
+        return count
+
+
+def _file_name(content: dict[str, Any]) -> str:
+    """The file of the vectors that a description describes."""
+    return listed_name(content.get("file") or f"latents-{content['model']}.f16")
+
+
+def _file_bytes(content: dict[str, Any], latent: int) -> int:
+    """How long the file is, at least."""
+    dropped = int(content.get("dropped", 0))
+    if not 0 <= dropped <= content["rows"]:
+        raise ValueError("drops more rows than it has")
+    return dropped * _ROW_TYPE.itemsize + (int(content["rows"]) - dropped) * latent * _HALF
+
+
+def _write_description(path: Path, content: dict[str, Any], checksums: BlockChecksums) -> None:
+    """Put new vectors into effect, and delete those of other files."""
+    with atomic_text(path) as text:
+        text.write(sealed({**content, "checksums": checksums.to_json()}))
+    _delete_others(path.parent, _file_name(content))
+
+
+def _delete_others(folder: Path, name: str) -> None:
+    """Delete all vectors but those in the file with this name."""
+    for other in folder.glob("latents-*.f16"):
+        if other.name != name:
+            other.unlink(missing_ok=True)
+
+
+@contextmanager
+def _writing(folder: Path, reader: Reader) -> Iterator[None]:
+    """Keep other processes from writing the vectors."""
+    with FileLock(folder / ".latents.lock") as lock:
+        if not lock.take(_PATIENCE):
+            raise CollectionBusyError(
+                f"{reader.path}: another process is writing latent vectors; try again later"
+            )
+        yield
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredLatents:
+    """The vectors of a file by row; `dropped` rows, ascending, have none."""
+
+    dropped: npt.NDArray[np.int64]
+    vectors: Halves
+
+    @classmethod
+    def of_file(
+        cls, content: npt.NDArray[np.uint8], description: dict[str, Any], latent: int
+    ) -> _StoredLatents:
+        """What the mapped bytes of a file hold."""
+        start = int(description.get("dropped", 0)) * _ROW_TYPE.itemsize
+        vectors = content[start:].view(np.float16).reshape(-1, latent)
+        return cls(content[:start].view(_ROW_TYPE).astype(np.int64), vectors)
+
+    def __len__(self) -> int:
+        return len(self.dropped) + len(self.vectors)
+
+    def before(self, end: int) -> _StoredLatents:
+        """Those of the rows before `end`."""
+        dropped = self.dropped[: np.searchsorted(self.dropped, end)]
+        return _StoredLatents(dropped, self.vectors[: max(end - len(dropped), 0)])
+
+    def places(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The place of each row's vector in the file, −1 for dropped ones."""
+        if not len(self.dropped):
+            return rows
+        before = np.searchsorted(self.dropped, rows)
+        nearest = self.dropped[np.minimum(before, len(self.dropped) - 1)]
+        return np.where(nearest == rows, -1, rows - before)
+
+    def of(self, rows: npt.NDArray[np.int64]) -> Halves:
+        """The vectors of rows; zeros for dropped ones, which belong to no document."""
+        places = self.places(rows)
+        if not len(self.dropped):
+            return self.vectors[places]
+        vectors = np.zeros((len(rows), self.vectors.shape[1]), dtype=np.float16)
+        vectors[places >= 0] = self.vectors[places[places >= 0]]
+        return vectors
+
+
 class Latents:
     """Latent vectors by row, for one state of a collection."""
 
     def __init__(
         self,
-        stored: Halves,
+        stored: _StoredLatents,
         rest: Halves,
         corrected: tuple[npt.NDArray[np.int64], Halves] | None = None,
         verify: Callable[[npt.NDArray[np.int64]], None] | None = None,
@@ -146,8 +285,8 @@ class Latents:
         vectors = np.empty((len(flat), self._rest.shape[1]), dtype=np.float32)
         is_stored = flat < len(self._stored)
         if self._verify is not None:
-            self._verify(flat[is_stored])
-        vectors[is_stored] = self._stored[flat[is_stored]]
+            self._verify(self._stored.places(flat[is_stored]))
+        vectors[is_stored] = self._stored.of(flat[is_stored])
         vectors[~is_stored] = self._rest[flat[~is_stored] - len(self._stored)]
         if self._corrected is not None:
             known, corrections = self._corrected
@@ -167,8 +306,7 @@ class LatentStore(DerivedStore):
         self._model = model
         self.columns = columns
         self._description = model.folder / "latents.json"
-        self._vectors = model.folder / f"latents-{model.checksum}.f16"
-        self._stored = self._nothing()
+        self._stored = self._none_stored()
         self._file: MappedFile | None = None
         self._latest: tuple[StoreState, Latents] | None = None
 
@@ -208,7 +346,7 @@ class LatentStore(DerivedStore):
         Documents removed since then may have been encoded without their labels.
         """
         label_sets = reader.label_sets()
-        stored = self._stored[: label_sets.rows]
+        stored = self._stored.before(label_sets.rows)
         removed = np.array(sorted(reader.removed_since()), dtype=np.int64)
         removed = removed[removed < len(stored)]
         corrected = None
@@ -219,14 +357,15 @@ class LatentStore(DerivedStore):
         return Latents(stored, rest, corrected, self._verifier())
 
     def _verifier(self) -> Callable[[npt.NDArray[np.int64]], None] | None:
-        """Verifies the vectors of rows that are about to be read."""
+        """Verifies the vectors in some places of the file, before they are read."""
         file = self._file
         if file is None:
             return None
+        first = len(self._stored.dropped) * _ROW_TYPE.itemsize
 
-        def verify(rows: npt.NDArray[np.int64]) -> None:
+        def verify(places: npt.NDArray[np.int64]) -> None:
             try:
-                file.verify_items(0, self._size, rows)
+                file.verify_items(first, self._size, places[places >= 0])
             except ChecksumError as error:
                 self.report_damage(str(error), logging.WARNING)
                 raise SnapshotDamagedError(f"{error}; try again") from error
@@ -254,21 +393,23 @@ class LatentStore(DerivedStore):
                     raise
 
     def _read_state(self, reader: Reader) -> StoreState:  # noqa: ARG002
-        self._stored, before = self._nothing(), self._file
+        self._stored, before = self._none_stored(), self._file
         try:
             content = read_sealed(self._description)
             if content["model"] != self._model.checksum or not content["rows"]:
                 return StoreState()
-            shape = (content["rows"], self._model.latent)
             recorded = content.get("checksums")
             checksums = None if recorded is None else BlockChecksums.from_json(recorded)
-            size = content["rows"] * self._size
-            if before is None or not before.is_current(checksums, size):
-                file = MappedFile(self._vectors, checksums, size)
+            size = _file_bytes(content, self._model.latent)
+            path = self.folder / _file_name(content)
+            if before is None or before.path != path or not before.is_current(checksums, size):
+                file = MappedFile(path, checksums, size)
                 if len(file.bytes) <= SMALL:
                     file.verify(0, len(file.bytes))
                 self._file = before = file
-            self._stored = before.bytes.view(np.float16).reshape(shape)
+            # The rows that were dropped; where there are none, nothing is read.
+            before.verify(0, int(content.get("dropped", 0)) * _ROW_TYPE.itemsize)
+            self._stored = _StoredLatents.of_file(before.bytes, content, self._model.latent)
             return StoreState(content["generation"], content["token"], content["rows"])
         except FileNotFoundError:
             return StoreState()
@@ -280,33 +421,32 @@ class LatentStore(DerivedStore):
     def apply(self, reader: Reader, progress: BuildProgress | None) -> int:  # noqa: ARG002
         """Append the vectors of the rows that are missing."""
         label_sets, generation = reader.label_sets(), reader.generation()
-        first, end, size = len(self._stored), label_sets.rows, self._size
-        # Start a new file if nothing is reused: other processes may have the old one mapped.
-        if first == 0:
-            self._vectors.unlink(missing_ok=True)
-        before = self._file.checksums if first and self._file is not None else None
-        if first and before is None:
-            before = BlockChecksums.of_file(self._vectors, first * size)
-        with self._vectors.open("r+b" if first else "wb") as file:
-            file.seek(first * size)
+        first, end = len(self._stored), label_sets.rows
+        description: dict[str, Any] = {
+            "model": self._model.checksum,
+            "rows": end,
+            "generation": generation.number,
+            "token": generation.token,
+        }
+        path = self.folder / _file_name(description)
+        before: BlockChecksums | None = None
+        if first and self._file is not None:
+            path, size = self._file.path, len(self._file.bytes)
+            if len(self._stored.dropped):
+                description |= {"file": path.name, "dropped": len(self._stored.dropped)}
+            before = self._file.checksums or BlockChecksums.of_file(path, size)
+        else:
+            # Start a new file if nothing is reused: others may have the old one mapped.
+            path.unlink(missing_ok=True)
+        with path.open("wb" if before is None else "r+b") as file:
+            file.seek(0 if before is None else before.size)
             writer = ChecksumWriter(file, before)
             for start in range(first, end, _CHUNK):
                 vectors = self._encoded(label_sets, start, min(start + _CHUNK, end))
                 writer.write(vectors.tobytes())
             file.flush()
             os.fsync(file.fileno())
-        description: dict[str, Any] = {
-            "model": self._model.checksum,
-            "rows": end,
-            "generation": generation.number,
-            "token": generation.token,
-            "checksums": writer.checksums().to_json(),
-        }
-        with atomic_text(self._description) as text:
-            text.write(sealed(description))
-        for path in self._vectors.parent.glob("latents-*.f16"):
-            if path != self._vectors:
-                path.unlink(missing_ok=True)
+        _write_description(self._description, description, writer.checksums())
         self.state = self.read_state(reader)
         return end - first
 
@@ -316,18 +456,14 @@ class LatentStore(DerivedStore):
 
     def start_over(self) -> None:
         """Forget all vectors; `apply` writes a new file."""
-        self._stored = self._nothing()
+        self._stored = self._none_stored()
         self._file = None
         self.state = StoreState()
 
     @contextmanager
     def exclusive(self, reader: Reader) -> Iterator[None]:
         """Keep other processes from writing the vectors."""
-        with FileLock(self._model.folder / ".latents.lock") as lock:
-            if not lock.take(_PATIENCE):
-                raise CollectionBusyError(
-                    f"{reader.path}: another process is writing latent vectors; try again later"
-                )
+        with _writing(self._model.folder, reader):
             yield
 
     def _encoded(self, label_sets: LabelSets, first: int, end: int) -> Halves:
@@ -341,7 +477,10 @@ class LatentStore(DerivedStore):
     @property
     def _size(self) -> int:
         """The bytes of a vector."""
-        return self._model.latent * np.dtype(np.float16).itemsize
+        return self._model.latent * _HALF
+
+    def _none_stored(self) -> _StoredLatents:
+        return _StoredLatents(np.empty(0, dtype=np.int64), self._nothing())
 
     def _nothing(self) -> Halves:
         return np.empty((0, self._model.latent), dtype=np.float16)

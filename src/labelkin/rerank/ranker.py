@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,10 @@ import numpy.typing as npt
 from labelkin import compiled
 from labelkin.exceptions import MissingExtraError
 from labelkin.rerank.pairs import Floats
-from labelkin.rerank.trees import Trees
+from labelkin.rerank.trees import Covers, Trees
+
+if TYPE_CHECKING:
+    from labelkin.rerank.shapley import Branches
 
 _PARAMETERS: dict[str, Any] = {
     "objective": "binary",
@@ -43,8 +47,9 @@ _HEAD_BYTES = 1 << 20
 class Ranker:
     """Trees over the features of candidates. Threads may share it.
 
-    Scores are computed without LightGBM, which takes a second to import; explanations need it,
-    and the trees as the `text` that it wrote, which may be given as a function that reads it.
+    Scores are computed without LightGBM, which takes a second to import. Explanations need it
+    or numba, and the trees as the `text` that it wrote, which may be given as a function that
+    reads it.
     """
 
     def __init__(
@@ -77,11 +82,22 @@ class Ranker:
         return scores
 
     def contributions(self, features: Floats) -> npt.NDArray[np.float64]:
-        """What each feature adds to a candidate's log odds; the last column is the base value."""
+        """What each feature adds to a candidate's log odds; the last column is the base value.
+
+        The same to 1e-6 with numba, a few times as fast, and without it.
+        """
+        if compiled.can_load():
+            return self._branches.contributions(features, len(self.names))
         contributions: npt.NDArray[np.float64] = self._loaded().predict(
             features, pred_contrib=True, num_threads=_threads(features)
         )
         return contributions
+
+    @cached_property
+    def _branches(self) -> Branches:
+        from labelkin.rerank.shapley import Branches
+
+        return Branches.of(self.trees, Covers.parse(self.text))
 
     def _loaded(self) -> Any:
         with self._lock:

@@ -76,14 +76,12 @@ class Trees:
     @classmethod
     def parse(cls, text: str) -> Trees:
         """The trees in a model that LightGBM wrote; ValueError for a kind that is not known."""
-        head, *blocks = text.partition("\nend of trees")[0].split("\nTree=")
+        head, blocks = _blocks(text)
         if "\nobjective=binary sigmoid:1\n" not in head + "\n":
             raise ValueError("trees of another objective than log loss")
         parts: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in _PARTS}
         roots, nodes, leaves = [], 0, 0
-        for block in blocks:
-            lines = (line.partition("=") for line in block.split("\n"))
-            values = {name: value for name, _, value in lines}
+        for values in blocks:
             if values["num_cat"] != "0" or values.get("is_linear", "0") != "0":
                 raise ValueError("trees with categories or linear leaves")
             count = int(values["num_leaves"])
@@ -191,6 +189,36 @@ class Trees:
         yield from self._spans(int(self.left[place]), ordered)
         yield place, first, len(ordered)
         yield from self._spans(int(self.right[place]), ordered)
+
+
+@dataclass(frozen=True, eq=False)
+class Covers:
+    """How many training candidates came to each node and leaf of trees."""
+
+    nodes: Integers
+    leaves: Integers
+
+    @classmethod
+    def parse(cls, text: str) -> Covers:
+        """Those in a model that LightGBM wrote, in the order of `Trees`."""
+        nodes: list[str] = []
+        leaves: list[str] = []
+        for values in _blocks(text)[1]:
+            nodes += values.get("internal_count", "").split()
+            # A tree without nodes may have no count.
+            leaves += values.get("leaf_count", "").split() or ["1"]
+        return cls(np.array(nodes, dtype=np.int64), np.array(leaves, dtype=np.int64))
+
+    def at(self, place: int) -> int:
+        """That of a node, or of the leaf −1 − place; at least 1."""
+        return max(int(self.nodes[place] if place >= 0 else self.leaves[-1 - place]), 1)
+
+
+def _blocks(text: str) -> tuple[str, Iterator[dict[str, str]]]:
+    """What stands before the trees, and the values of each tree by name."""
+    head, *blocks = text.partition("\nend of trees")[0].split("\nTree=")
+    lines = ((line.partition("=") for line in block.split("\n")) for block in blocks)
+    return head, ({name: value for name, _, value in of_tree} for of_tree in lines)
 
 
 _PARTS = {
