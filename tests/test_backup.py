@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import shutil
@@ -205,6 +206,27 @@ def test_a_failure_leaves_nothing(
     monkeypatch.setattr("labelkin.backup._publish", fail)
     with Indexer.open(source) as indexer, pytest.raises(KeyboardInterrupt):
         indexer.backup(tmp_path / "new" / "copy")
+    assert not [*(tmp_path / "new").iterdir()]
+
+
+@pytest.mark.parametrize("place", ["copyfile", "Database.copy_to"])
+def test_an_error_names_both_places(
+    place: str, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        if place == "copyfile":
+            raise OSError(errno.EIO, "Input/output error")
+        raise sqlite3.OperationalError("disk I/O error")
+
+    owner = "labelkin.backup.shutil" if place == "copyfile" else "labelkin.backup"
+    monkeypatch.setattr(f"{owner}.{place}", fail)
+    target = tmp_path / "new" / "copy"
+    with (
+        Indexer.open(source) as indexer,
+        pytest.raises(CollectionError, match="look after the disks of both") as caught,
+    ):
+        indexer.backup(target)
+    assert f"{source} cannot be copied to {target}: " in str(caught.value)
     assert not [*(tmp_path / "new").iterdir()]
 
 

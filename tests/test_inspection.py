@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from labelkin import Document, Indexer, Vocabulary
-from labelkin.inspection import ModelState, model_states, staleness
+from labelkin.inspection import ModelState, Staleness, model_states, staleness
 
 pytest.importorskip("torch", reason="needs the extra `train`")
 pytest.importorskip("lightgbm", reason="needs the extra `rerank`")
@@ -109,12 +109,25 @@ def test_renamed_headings_are_known(indexer: Indexer) -> None:
     check(1)
     assert indexer.undo_vocabulary().reindexed == len(carriers) + 1
     check(1)
-    # Another record with the same headings is another document, but no unknown heading.
+    # A record with other metadata teaches a model nothing.
     indexer.add([replace(carriers[1], metadata={"volume": 7})])
+    check(1)
+    # One with another text is another document, but no unknown heading.
+    indexer.add([replace(carriers[1], body="Another text", metadata={"volume": 7})])
     state = states(indexer)["rerank"]
     assert (state.added, state.removed, state.unknown_headings) == (2, 1, 0)
     indexer.remove(["new"])
     assert states(indexer)["rerank"].added == 1
+
+
+def test_a_reranker_that_cannot_be_trained_is_not_stale(indexer: Indexer) -> None:
+    shutil.rmtree(indexer.collection.path / "models" / "rerank")
+    assert indexer.staleness().reason == "rerank has not been trained yet"
+    indexer.remove([one.id for one in indexer.documents()][100:])
+    few = "100 documents with labels are too few to train a reranker on; it needs at least 140"
+    assert indexer.staleness(label_ae=False) == Staleness(False, f"rerank cannot be trained: {few}")
+    # With enough documents beside the collection it can.
+    assert indexer.staleness(label_ae=False, given=40).is_stale
 
 
 @pytest.mark.parametrize("name", ["label-ae", "rerank"])

@@ -57,6 +57,32 @@ def read_all(path: Path, format: str | None = None) -> tuple[list[Document], Any
     return list(corpus.documents()), corpus.report
 
 
+def test_a_number_that_no_computer_holds(write: Write, caplog: pytest.LogCaptureFixture) -> None:
+    path = write("c.json", '{"articles": [{"pmid": 1e' + "9" * 80 + ', "title": "On rye"}]}')
+    documents, _ = read_all(path, "bioasq")
+    assert documents == []
+    assert "c.json: broken JSON after article 0: a number is out of range" in caplog.text
+
+
+@pytest.mark.parametrize("digits", [5_000, 200_000])
+def test_a_number_that_ends_the_parser(
+    digits: int, write: Write, caplog: pytest.LogCaptureFixture
+) -> None:
+    number = "-" + "9" * digits
+    good = '{"pmid": 7, "title": "On rye", "abstractText": "' + number + '"}'
+    bad = '{"pmid": ' + number + "}"
+    path = write("c.json", '{"articles": [' + good + ", " + bad + "]}")
+    documents, _ = read_all(path, "bioasq")
+    assert len(documents) <= 1
+    assert "a number has more than 1,000 digits" in caplog.text
+
+
+def test_digits_in_texts_are_no_numbers(write: Write) -> None:
+    text = "9" * 200_000
+    path = write("c.json", '{"articles": [{"pmid": 7, "title": "' + text + '"}]}')
+    assert [one.title for one in read_all(path, "bioasq")[0]] == [text]
+
+
 @pytest.mark.parametrize(
     ("name", "start"),
     [
@@ -275,8 +301,10 @@ OBJECTS = "{'descr': '|O', 'fortran_order': False, 'shape': (1,), }"
         npz(ids=array(HUGE.replace("100000000000000", "1"), b"\x00" * 8)).replace(
             b"PK\x01\x02\x14\x03\x14\x00\x00\x00", b"PK\x01\x02\x14\x03\x14\x00\x01\x00"
         ),
+        # A directory that claims to begin behind its place: members before the file's beginning.
+        npz(ids=array(HUGE, b""))[:-6] + (1_000_000).to_bytes(4, "little") + b"\x00\x00",
     ],
-    ids=["empty", "cut", "huge", "pickle", "nested", "bomb", "encrypted"],
+    ids=["empty", "cut", "huge", "pickle", "nested", "bomb", "encrypted", "misplaced"],
 )
 def test_arrays_in_zip_files(content: bytes, write: Write) -> None:
     path = write("a.npz", content)

@@ -46,6 +46,8 @@ _ARCHIVES = {".tar": "w", ".tar.gz": "w:gz", ".tgz": "w:gz"}
 _SINGLE = (MANIFEST_NAME, CONFIG_NAME, "evaluation.json")
 _TEMPORARY = (".lock", ".part", "-wal", "-shm")
 _LATENTS = "latents"
+# Errors of writing alone.
+_OF_TARGET = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 _SEE = "`labelkin doctor` says more; nothing was copied"
 _ATTEMPTS = 20
 _PAUSE = 0.05
@@ -118,7 +120,12 @@ def _publish(folder: Path, target: Path) -> None:
     mode = next((mode for suffix, mode in _ARCHIVES.items() if _has_suffix(target, suffix)), None)
     if mode is None:
         folder.replace(target)
-        sync_folder(target.absolute().parent)
+        try:
+            sync_folder(target.absolute().parent)
+        except OSError:
+            # It may not last, so the command fails; the same command can then be given again.
+            shutil.rmtree(target, ignore_errors=True)
+            raise
     else:
         _write_archive(folder, target, mode)
 
@@ -142,6 +149,25 @@ class _Copy:
 
     def run(self, progress: BackupProgress | None) -> BackupReport:
         """Copy everything, then verify it."""
+        try:
+            return self._run(progress)
+        except OSError as error:
+            if error.errno in _OF_TARGET:
+                raise
+            # Of most errors nobody can say whether reading or writing has failed.
+            raise CollectionError(
+                f"{self._path} cannot be copied to {self._target}: {error.strerror or error}",
+                f"look after the disks of both, then run `labelkin doctor {self._path}`",
+            ) from error
+        except CollectionDamagedError as error:
+            if str(self._folder) not in str(error):
+                raise
+            raise CollectionError(
+                f"{self._target}: the copy cannot be read back",
+                "look after its disk and back up again",
+            ) from error
+
+    def _run(self, progress: BackupProgress | None) -> BackupReport:
         for name in (LABELS_NAME, "indexes", "models"):
             (self._folder / name).mkdir()
         self._copy_models()
@@ -237,7 +263,7 @@ class _Copy:
             try:
                 database.copy_to(self._folder / name, progress)
             except sqlite3.OperationalError as error:
-                # It is the copy that cannot be written.
+                # The copy cannot be written, or the database cannot be read.
                 is_full = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL
                 raise OSError(errno.ENOSPC if is_full else errno.EIO, str(error)) from error
             except sqlite3.DatabaseError as error:
@@ -283,18 +309,26 @@ def _sync(path: Path) -> None:
 def _write_archive(folder: Path, target: Path, mode: str) -> None:
     """Write a folder as an archive, and compare what is in it with the folder."""
     name = target.name.split(".tar")[0].removesuffix(".tgz")
-    with atomic_file(target) as file:
-        with tarfile.open(fileobj=file, mode=mode) as archive:  # type: ignore[call-overload]
-            archive.add(folder, arcname=name)
-        file.flush()
-        with Path(file.name).open("rb") as written:
-            expected = {
-                f"{name}/{path.relative_to(folder).as_posix()}": _crc(path.open("rb"))
-                for path in folder.rglob("*")
-                if path.is_file()
-            }
-            if dict(_members(written)) != expected:
-                raise CollectionDamagedError(f"{target}: what was written cannot be read again")
+    number = 0
+    try:
+        with atomic_file(target) as file:
+            with tarfile.open(fileobj=file, mode=mode) as archive:  # type: ignore[call-overload]
+                archive.add(folder, arcname=name)
+            file.flush()
+            with Path(file.name).open("rb") as written:
+                expected = {
+                    f"{name}/{path.relative_to(folder).as_posix()}": _crc(path.open("rb"))
+                    for path in folder.rglob("*")
+                    if path.is_file()
+                }
+                if dict(_members(written)) != expected:
+                    raise CollectionDamagedError(f"{target}: what was written cannot be read again")
+            number = os.fstat(file.fileno()).st_ino
+    except OSError:
+        # As for a folder: what may not last is removed, unless it is somebody else's.
+        if number and target.exists() and target.stat().st_ino == number:
+            target.unlink()
+        raise
 
 
 def _members(file: IO[bytes]) -> Iterator[tuple[str, int]]:

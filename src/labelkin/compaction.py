@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from labelkin.autoencoder.latents import compact_latents
 from labelkin.exceptions import (
     CollectionBusyError,
     CollectionDamagedError,
@@ -24,12 +25,16 @@ from labelkin.exceptions import (
     MissingExtraError,
 )
 from labelkin.leftovers import COMPACTING, find_leftovers
+from labelkin.neighbours.engine import NotCompactableError
 from labelkin.neighbours.heading_terms import heading_texts, text_kinds
-from labelkin.neighbours.term_index import TermIndex, stored_index
+from labelkin.neighbours.term_index import OWN_ENGINES, TermIndex, stored_index
+from labelkin.neighbours.vector_file import RECORD_NAME
 from labelkin.neighbours.vector_index import compact_vectors
 from labelkin.represent.cache import TermCache, open_term_cache, text_checksum
+from labelkin.represent.encoder import is_encoder
 from labelkin.represent.representation import KINDS, make_representation
 from labelkin.store.collection import Collection
+from labelkin.store.config import CONFIG_NAME
 from labelkin.store.database import DATABASE_NAME
 from labelkin.store.folder import disk_bytes, folder_errors_explained
 from labelkin.store.locks import FileLock
@@ -110,6 +115,9 @@ class _Compaction:
                     self._compact(part, partial(self._vectors, folder))
                 else:
                     self._compact(part, partial(self._terms, folder, cache))
+            for one in sorted((self._path / "models").glob("*/latents.json")):
+                part = one.parent.relative_to(self._path).as_posix()
+                self._compact(part, partial(self._latents, one.parent))
             self._compact("cache/terms.sqlite", partial(self._cached_terms, cache))
         self._compact(DATABASE_NAME, self._database)
         return self._report
@@ -141,27 +149,58 @@ class _Compaction:
     def _terms(self, folder: Path, cache: TermCache) -> str:
         record = stored_index(folder)
         if record is None:
-            return ""
+            return self._foreign_terms(folder, cache)
         kinds = text_kinds(record.kinds)
+        names = "+".join(sorted(kinds))
+        change = self._index(folder, cache, names, record.engine, len(record.kinds) > len(kinds))
+        # None: of former versions; the next build removes it.
+        return change or ""
+
+    def _foreign_terms(self, folder: Path, cache: TermCache) -> str:
+        """Compact the index of another package's engine, if the settings name it."""
+        is_index = folder.is_dir() and folder.name.startswith("terms-")
+        if not is_index or (folder / RECORD_NAME).exists():
+            # Not labelkin's, or a damaged index of one of its own engines.
+            return ""
+        config = self._collection.config
+        engine = config.neighbours.engine
+        for names in config.representation.name.split(","):
+            if engine not in OWN_ENGINES and not is_encoder(names.strip()):
+                headings = config.neighbours.heading_weight > 0
+                change = self._index(folder, cache, names, engine, headings)
+                if change is not None:
+                    return change
+        return f"skipped: not an index of the engine {engine!r}, which {CONFIG_NAME} names"
+
+    def _index(
+        self, folder: Path, cache: TermCache, names: str, engine: str, headings: bool
+    ) -> str | None:
+        """Compact the index with these kinds of terms; None if it is not in this folder."""
         snapshot = self._collection.snapshot()
         index = TermIndex(
             snapshot,
-            make_representation("+".join(sorted(kinds)), snapshot.config.representation),
+            make_representation(names, snapshot.config.representation),
             cache,
-            record.engine,
-            headings=len(record.kinds) > len(kinds),
+            engine,
+            headings=headings,
         )
         # SQLite's log can only grow while an old state is read.
         del snapshot
         with index:
             if index.folder != folder:
-                # Of former versions; the next build removes it.
-                return ""
-            return _dropped(index.compact(self._collection.snapshot, self._shown(folder.name)))
+                return None
+            try:
+                return _dropped(index.compact(self._collection.snapshot, self._shown(folder.name)))
+            except NotCompactableError as error:
+                return f"skipped: {error}"
 
     def _vectors(self, folder: Path) -> str:
         with closing(self._collection.pinned()) as reader:
             return _dropped(compact_vectors(folder, reader))
+
+    def _latents(self, folder: Path) -> str:
+        with closing(self._collection.pinned()) as reader:
+            return _dropped(compact_latents(folder, reader))
 
     def _cached_terms(self, cache: TermCache) -> str:
         versions = {}

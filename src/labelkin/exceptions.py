@@ -23,6 +23,7 @@
     │   └── ModelMismatchError      it was trained on another vocabulary
     ├── TrainingError           training cannot start or continue
     ├── StaleNeighboursError    saved neighbours that no longer match the collection
+    ├── ClusterError            a Spark cluster cannot be used, or a job on it has failed
     ├── ServiceError            the service cannot be reached, or refuses a request
     └── MissingExtraError       an optional dependency is not installed
 
@@ -131,6 +132,10 @@ class TrainingError(LabelkinError):
 
 class StaleNeighboursError(LabelkinError):
     """Saved neighbours belong to another state of the collection or to other settings."""
+
+
+class ClusterError(LabelkinError):
+    """A Spark cluster cannot be used, or a job on it has failed."""
 
 
 class ServiceError(LabelkinError):

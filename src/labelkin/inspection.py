@@ -16,12 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from labelkin.autoencoder.model import MODEL_NAME, LabelModel
-from labelkin.exceptions import LabelkinError, ModelMismatchError
+from labelkin.exceptions import LabelkinError, ModelMismatchError, TrainingError
 from labelkin.neighbours.search import representation_names
 from labelkin.neighbours.vector_searcher import check_faiss
 from labelkin.represent.encoder import encoder_version
 from labelkin.rerank.features import check_groups
 from labelkin.rerank.model import RERANK_NAME, check_files, known_columns, reranker_info
+from labelkin.rerank.settings import RerankTrainingSettings
 from labelkin.store.models import DESCRIPTION
 from labelkin.store.snapshot import Snapshot
 
@@ -98,32 +99,57 @@ class Staleness:
     reason: str
 
 
-def staleness(snapshot: Snapshot, names: Sequence[str] = (MODEL_NAME, RERANK_NAME)) -> Staleness:
+def staleness(
+    snapshot: Snapshot,
+    names: Sequence[str] = (MODEL_NAME, RERANK_NAME),
+    *,
+    given: int = 0,
+) -> Staleness:
     """Whether training the models with these names would pay.
 
     It does if one is missing that can be trained here, cannot be used, does not record what it
-    was trained on, or is outdated.
+    was trained on, or is outdated. A reranker that cannot be trained on the collection
+    and `given` further documents is never stale.
     """
     states = {state.name: state for state in model_states(snapshot)}
     facts = []
     for name in names:
         state = states.get(name)
-        if state is None:
-            if find_spec(_TRAINED[name]) is not None:
-                return Staleness(True, f"{name} has not been trained yet")
-        elif not state.is_usable:
-            return Staleness(True, f"{name} cannot be used: {state.problem}")
-        elif state.changed_share is None:
-            return Staleness(True, f"{name} does not record what it was trained on")
-        elif state.reason:
-            return Staleness(True, f"{name}: {state.reason}")
-        else:
+        if state is None and find_spec(_TRAINED[name]) is None:
+            continue
+        reason = " has not been trained yet" if state is None else _reason(state)
+        if reason:
+            problem = ""
+            if name == RERANK_NAME:
+                problem = _obstacle(snapshot, given)
+            if not problem:
+                return Staleness(True, f"{name}{reason}")
+            facts.append(f"{name} cannot be trained: {problem}")
+        elif state is not None:
             facts.append(
-                f"{name}: {state.changed_share:.1%} of the documents have changed (it pays from "
-                f"{_WORTH_DOCUMENTS:.0%}), {state.unknown_share or 0.0:.1%} of the headings of "
-                f"new ones are unknown (from {_WORTH_OCCURRENCES:.0%})"
+                f"{name}: {state.changed_share or 0.0:.1%} of the documents have changed (it pays "
+                f"from {_WORTH_DOCUMENTS:.0%}), {state.unknown_share or 0.0:.1%} of the headings "
+                f"of new ones are unknown (from {_WORTH_OCCURRENCES:.0%})"
             )
     return Staleness(False, "; ".join(facts) or "nothing that could be trained here")
+
+
+def _reason(state: ModelState) -> str:
+    """Why training a model again would pay, to follow its name; empty if it would not."""
+    if not state.is_usable:
+        return f" cannot be used: {state.problem}"
+    if state.changed_share is None:
+        return " does not record what it was trained on"
+    return f": {state.reason}" if state.reason else ""
+
+
+def _obstacle(snapshot: Snapshot, given: int) -> str:
+    """Why no reranker can be trained on the collection; empty if one can."""
+    try:
+        RerankTrainingSettings.from_config(snapshot.config).held_out(snapshot, given)
+    except TrainingError as error:
+        return str(error)
+    return ""
 
 
 def model_states(snapshot: Snapshot) -> list[ModelState]:

@@ -27,6 +27,8 @@ import numpy.typing as npt
 from labelkin.autoencoder.latents import verify_latents
 from labelkin.autoencoder.model import MODEL_NAME, LabelModel, verify_weights
 from labelkin.checksums import is_sealed, verify_trailer
+from labelkin.corpus.revision import parse_revision
+from labelkin.corpus.text import text_checksum
 from labelkin.desk.database import REMEDY
 from labelkin.desk.desk import Desk
 from labelkin.exceptions import (
@@ -52,7 +54,13 @@ from labelkin.store.label_sets import COLUMN_TYPE
 from labelkin.store.locks import FileLock, beside
 from labelkin.store.manifest import MANIFEST_NAME, new_manifest, read_manifest, write_manifest
 from labelkin.store.models import DESCRIPTION
-from labelkin.store.rows import ResolvedLabels, concept_from_json, document_checksum
+from labelkin.store.rows import (
+    DOCUMENT_COLUMNS,
+    ResolvedLabels,
+    concept_from_json,
+    document_checksum,
+    text_from_values,
+)
 from labelkin.store.snapshot import PinnedReader
 from labelkin.wording import counted
 
@@ -63,7 +71,8 @@ _SAMPLE = 100
 _NO_CHECKSUM = "no checksum recorded, an earlier version wrote it; it gets one when next written"
 _RESUME = "an unfinished training; `labelkin train {path} --resume` continues it"
 _TRAIN = "train again: `labelkin train {path}`"
-_RESTORE = "restore it from a backup"
+# A page that cannot be read also looks like damage.
+_RESTORE = "if the disk is sound and another run finds the same, restore it from a backup"
 
 State = Literal["sound", "damaged", "no checksum", "repaired", "leftover", "removed"]
 
@@ -195,6 +204,8 @@ class _Check:
         remedy = "" if self.repair else "--repair removes it"
         for leftover in find_leftovers(collection, remove=self.repair):
             part = leftover.path.relative_to(self.path).as_posix()
+            # An index that was never finished was listed among the indexes.
+            self.findings = [one for one in self.findings if one.part != part]
             self.findings.append(Finding(part, state, leftover.reason, remedy))
         for checkpoint in sorted((self.path / "models").glob(f"*/{CHECKPOINT}")):
             part = checkpoint.relative_to(self.path).as_posix()
@@ -327,21 +338,26 @@ def _check_database(reader: PinnedReader) -> None:
     if int(live.sum()) + len(tombstones) != len(live):
         raise CollectionDamagedError(f"{DATABASE_NAME}: documents are missing, without a tombstone")
     _check_concepts(reader, generation.next_column)
+    _check_moves(reader)
     _check_editions(reader)
 
 
 def _documents(reader: PinnedReader, width: int) -> Iterator[tuple[int, str]]:
     """The row of every document, and what is wrong with it."""
     after = -1
-    columns = reader.document_columns()
+    columns = reader.stored_columns(f"{DOCUMENT_COLUMNS}, text_checksum")
     while page := reader.query(
         f"SELECT {columns}, digest, row FROM documents WHERE row > ? ORDER BY row LIMIT ?",
         (after, _PAGE),
     ):
-        for *values, digest, row in page:
+        for *values, text, digest, row in page:
             problem = ""
             if document_checksum(tuple(values)) != digest:
                 problem = "does not match its checksum"
+            elif text not in (None, text_checksum(text_from_values(tuple(values[:5])).text)):
+                problem = "has a text that does not match its checksum"
+            elif values[-1] is not None and parse_revision(values[-1]) != values[-1]:
+                problem = f"has the revision {values[-1]!r}, neither a date nor a version number"
             elif not _are_columns(values[6], width):
                 problem = "has labels that are not in the vocabulary"
             yield row, problem
@@ -378,6 +394,24 @@ def _is_concept(text: str, identifier: str | None) -> bool:
     return False
 
 
+def _check_moves(reader: PinnedReader) -> None:
+    """Where documents were before, and when sources have deleted records."""
+    tables = {name for (name,) in reader.query("SELECT name FROM sqlite_master")}
+    next_row = reader.generation().next_row
+    for table in {"moves", "former_rows"} & tables:
+        if reader.query(
+            f"SELECT 1 FROM {table} WHERE former >= row OR row >= ? LIMIT 1", (next_row,)
+        ):
+            raise CollectionDamagedError(f"{DATABASE_NAME}: {table} has no earlier row")
+    if "deletions" not in tables:
+        return
+    for identifier, revision in reader.query("SELECT id, revision FROM deletions"):
+        if parse_revision(revision) != revision:
+            raise CollectionDamagedError(
+                f"{DATABASE_NAME}: the deletion of {identifier!r} has the revision {revision!r}"
+            )
+
+
 def _check_editions(reader: PinnedReader) -> None:
     """The editions of the vocabulary, and what undoing the last update needs, if there was one."""
     if not reader.query("SELECT 1 FROM sqlite_master WHERE name = 'editions'"):
@@ -387,6 +421,12 @@ def _check_editions(reader: PinnedReader) -> None:
         "SELECT 1 FROM editions WHERE generation NOT IN (SELECT generation FROM changes) LIMIT 1"
     ):
         raise CollectionDamagedError(f"{DATABASE_NAME}: an edition is not in the change log")
+    if reader.query("SELECT 1 FROM sqlite_master WHERE name = 'revivals'") and reader.query(
+        'SELECT 1 FROM revivals WHERE "column" >= ? '
+        "OR generation NOT IN (SELECT generation FROM changes) LIMIT 1",
+        (generation.next_column,),
+    ):
+        raise CollectionDamagedError(f"{DATABASE_NAME}: a revived concept is not in the change log")
     for column, text, identifier in reader.query(
         'SELECT "column", former.concept, id FROM former_concepts AS former '
         'LEFT JOIN concepts USING ("column")'
@@ -395,6 +435,8 @@ def _check_editions(reader: PinnedReader) -> None:
             raise CollectionDamagedError(
                 f"{DATABASE_NAME}: the former concept in column {column} cannot be read"
             )
+    if any(column >= generation.next_column for column, _ in reader.former_names()):
+        raise CollectionDamagedError(f"{DATABASE_NAME}: a former name belongs to no concept")
     rows = reader.rows_with_former_labels().tolist()
     for start in range(0, len(rows), _PAGE):
         for row, labels in reader.former_labels(rows[start : start + _PAGE]).items():

@@ -9,6 +9,8 @@ A request takes the current views and keeps them to its end. A thread's own
 writes are in the views that it takes next. Without `follow`, every request
 looks for changes and brings the indexes up to date itself. With it, a
 background thread does so, and requests wait for nothing but their own writes.
+If whoever does so falls behind, requests look for changes and wait a little: a
+write that was acknowledged a second before a request is in its answer.
 """
 
 from __future__ import annotations
@@ -38,6 +40,10 @@ logger = logging.getLogger(__name__)
 
 # How often the background thread looks for changes of other processes.
 _POLL_SECONDS = 0.4
+# For how long requests rely on the last look at the collection, and how long they wait for a
+# thread that is bringing the indexes up to date when it is older than that.
+_OLDEST_SECONDS = 0.8
+_LONGEST_WAIT = 1.0
 _ATTEMPTS = 20
 # How long requests use the last state before they ask for a busy index again.
 _BUSY_SECONDS = 2.0
@@ -61,6 +67,8 @@ class Runtime(Closing):
         self._busy_until = 0.0
         self._shortened = -1
         self._follower: Thread | None = None
+        # When the current state was last compared with the collection.
+        self._looked = 0.0
         if follow:
             self._follower = Thread(target=self._follow, name="labelkin-follower", daemon=True)
             self._follower.start()
@@ -182,8 +190,21 @@ class Runtime(Closing):
         """Whether the calling thread may use these views."""
         snapshot = views.snapshot
         if self._follower is not None:
-            return snapshot.generation().number >= getattr(self._threads, "written", 0)
-        return not self._is_behind(views)
+            written = getattr(self._threads, "written", 0)
+            return snapshot.generation().number >= written and not self._is_overdue()
+        return self._is_latest(views)
+
+    def _is_overdue(self) -> bool:
+        """Whether nobody has looked for changes for too long."""
+        return time.monotonic() - self._looked > _OLDEST_SECONDS
+
+    def _is_latest(self, views: Views) -> bool:
+        """Whether nothing has changed since these views were taken; remember having looked."""
+        looked = time.monotonic()
+        if self._is_behind(views):
+            return False
+        self._looked = max(self._looked, looked)
+        return True
 
     def _is_behind(self, views: Views) -> bool:
         snapshot = views.snapshot
@@ -196,9 +217,12 @@ class Runtime(Closing):
     def _refreshed(
         self, representation: str | None, needs_index: bool, *, force: bool = False
     ) -> Views:
-        """The latest state. A thread without writes of its own does not wait for other writers."""
+        """The latest state. A thread without writes of its own hardly waits for other writers."""
         current = self._current
         is_mine = self._lock.acquire(blocking=False)
+        if not is_mine and self._is_overdue():
+            is_mine = self._lock.acquire(timeout=_LONGEST_WAIT)
+            current = self._current
         if not is_mine:
             written = getattr(self._threads, "written", 0)
             if (
@@ -217,7 +241,7 @@ class Runtime(Closing):
             is_busy = time.monotonic() < self._busy_until
             if latest is not None and is_busy and self._serves(latest, representation, needs_index):
                 return latest
-            if latest is not None and not force and not self._is_behind(latest):
+            if latest is not None and not force and self._is_latest(latest):
                 if needs_index:
                     self.indexes.search(latest, representation)
                 return latest
@@ -228,6 +252,7 @@ class Runtime(Closing):
     def _next(self, latest: Views | None, representation: str | None, needs_index: bool) -> Views:
         previous = None if latest is None else latest.snapshot
         for _ in range(_ATTEMPTS):
+            looked = time.monotonic()
             snapshot = self.collection.snapshot(previous)
             views = Views(snapshot)
             self._snapshots.add(snapshot)
@@ -245,7 +270,7 @@ class Runtime(Closing):
                 logger.warning("%s; answering without the newest documents", error)
                 self._busy_until = time.monotonic() + _BUSY_SECONDS
                 return latest
-            self._current = views
+            self._current, self._looked = views, looked
             return views
         raise CollectionError(
             f"{self.collection.path}: the collection is changing too fast to read; try again"
@@ -271,10 +296,12 @@ class Runtime(Closing):
                 return
             try:
                 current = self._current
-                if current is not None and self._is_behind(current):
+                if current is not None and not self._is_latest(current):
                     self._refreshed(None, needs_index=False)
                 failure = ""
             except LabelkinError as error:
+                # Requests go on with the state before, and need not fail each on their own.
+                self._looked = time.monotonic()
                 if str(error) != failure:
                     logger.warning("%s", error)
                 failure = str(error)

@@ -77,7 +77,8 @@ def open_page(browser: Any) -> Iterator[Open]:
         page.on("console", lambda one: errors.append(one.text) if one.type == "error" else None)
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.goto(f"{service.url}/{address}")
-        until(page, lambda: page.query_selector("#collection option") is not None)
+        # The last that is loaded; then everything is drawn.
+        until(page, lambda: page.query_selector("#method option") is not None)
         return page
 
     yield enter

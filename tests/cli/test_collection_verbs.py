@@ -119,8 +119,8 @@ def test_wrong_usage(run: Run, verb: list[str]) -> None:
 
 
 def test_an_unknown_key_in_the_settings(run: Run, collection: Path) -> None:
-    with (collection / "labelkin.toml").open("a") as file:
-        file.write("\nfoo = 1\n")
+    settings = collection / "labelkin.toml"
+    settings.write_text(settings.read_text().replace("[joint]\n", "[joint]\nfoo = 1\n"))
     result = run("info", collection)
     assert result.exit_code == 1
     assert "unknown key 'joint.foo'" in result.stderr

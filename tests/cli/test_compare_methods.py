@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
+from labelkin import compiled
+
 Run = Callable[..., Result]
 
 
@@ -45,8 +47,9 @@ def test_methods_by_name(run: Run, reranked: str) -> None:
 
 
 def test_without_lightgbm(run: Run, reranked: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only training and the weights of signals need it."""
+    """Only training needs it, and the weights of signals where numba is not there."""
     monkeypatch.setitem(sys.modules, "lightgbm", None)
+    monkeypatch.setattr(compiled, "can_load", lambda: False)
     done = run("compare", reranked, "held.jsonl", "--measures", "MiF")
     assert done.exit_code == 0, done.stderr
     assert done.stdout.splitlines()[0].split() == ["measure", "knn", "lexical", "rerank"]

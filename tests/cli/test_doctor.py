@@ -23,6 +23,8 @@ FIXTURE = Path(__file__).parents[1] / "fixtures" / "collection-0.1.tar.gz"
 def findings(run: Run, *arguments: object) -> tuple[int, dict[str, str], dict]:
     done = run("doctor", *arguments, "--json")
     content = json.loads(done.stdout)
+    parts = [one["part"] for one in content["findings"]]
+    assert sorted(parts) == sorted({*parts}), "a part is listed twice"
     return done.exit_code, {one["part"]: one["state"] for one in content["findings"]}, content
 
 
@@ -170,6 +172,8 @@ def test_a_database_that_was_cut(run: Run, collection: Path) -> None:
     [
         ("UPDATE documents SET title = 'On rice' WHERE id = '1'", "does not match its checksum"),
         ("UPDATE documents SET labels = x'0000' WHERE id = '1'", "does not match its checksum"),
+        ("UPDATE documents SET text_checksum = 7 WHERE id = '1'", "has a text that does not match"),
+        ("UPDATE documents SET revision = 'new' WHERE id = '1'", "has the revision 'new', neither"),
         ("DELETE FROM documents WHERE id = '2'", "documents are missing"),
         ("INSERT INTO tombstones VALUES (1, 1)", "a tombstone"),
         ("UPDATE concepts SET concept = '{}' WHERE \"column\" = 1", "the concept in column 1"),

@@ -86,6 +86,20 @@ def test_first_and_newest(tmp_path: Path) -> None:
     }
 
 
+def test_a_year_among_dates(tmp_path: Path) -> None:
+    """The record that `add` would keep, whatever the order; in groups of numbers it is a number."""
+    other = "Quite different words about another thing of which nobody has heard anything so far"
+    documents = [
+        Document("1", LONG, revision="2019-05-01"),
+        Document("2", LONG + " again", revision="2023"),
+        Document("3", other, revision="10000"),
+        Document("4", other + " again", revision="9999"),
+    ]
+    for records in (documents, documents[::-1]):
+        newest = found(records, tmp_path, keep="newest")
+        assert {one.revision for one in newest.documents()} == {"2023", "10000"}
+
+
 def test_a_chain_is_not_one_document(tmp_path: Path) -> None:
     words = [f"w{number}" for number in range(30)]
     texts = [" ".join(words[start : start + 20]) for start in (0, 2, 4)]
@@ -143,16 +157,12 @@ def test_unknown_preference(tmp_path: Path) -> None:
 
 def test_a_revision_is_newer_than_a_year_and_a_date_than_a_number() -> None:
     documents = [
-        Document("1", LONG, metadata={"year": "Vol. 3, 1998"}),
-        Document("2", LONG, revision="7"),
-        Document("3", LONG, revision="2.10"),
-        Document("4", LONG, revision="2023-05"),
         Document("5", LONG),
+        Document("1", LONG, metadata={"year": "Vol. 3, 1998"}),
+        Document("3", LONG, revision="2.10"),
+        Document("2", LONG, revision="7"),
+        Document("6", LONG, revision="2022"),
+        Document("4", LONG, revision="2023-05"),
     ]
-    assert [one.id for one in sorted(documents, key=dedupe_module._age)] == [
-        "5",
-        "1",
-        "3",
-        "2",
-        "4",
-    ]
+    dates = [dedupe_module._Date.of(one) for one in documents]
+    assert sorted(dates, key=lambda one: one.age(among_dates=True)) == dates

@@ -98,3 +98,7 @@ def test_sort_keys() -> None:
     ordered = ["1", "1.4", "1.10", "2.0", "2023", "2023-05", "2024-03-05", "2024-03-05T10:30:00"]
     assert sorted({*ordered}, key=sort_key) == ordered
     assert sort_key("2.0") == sort_key("2")
+    # Beside a date, four digits are a year, as `is_older` has it; else a number as any other.
+    dated = ["7", "2018-12", "2019-05-01", "2023", "2023-01-01"]
+    assert sorted({*dated}, key=lambda one: sort_key(one, among_dates=True)) == dated
+    assert sort_key("9999") < sort_key("10000")

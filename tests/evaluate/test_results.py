@@ -43,11 +43,11 @@ def test_a_large_evaluation_stays_sparse_and_fast() -> None:
     cut = longer.kept(longer.ranks < 12)
     frequencies = rng.integers(0, 5000, labels)
     psp = [parse_measure("PSP@5"), parse_measure("PSnDCG@5"), parse_measure("coverage@5")]
-    start = time.perf_counter()
+    start = time.process_time()
     values = evaluate(
         Evaluation(matrix, cut, longer, frequencies, 100_000), [*DEFAULT_MEASURES, *psp]
     )
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
     assert values["predicted"] == 12
 
 

@@ -26,7 +26,8 @@ def test_a_summary_comes_back(tmp_path: Path) -> None:
     assert read_summary(tmp_path) == SUMMARY
     assert SUMMARY.method == "knn"
     assert SUMMARY.methods["knn"] == {"MiF": 0.51, "P@5": None}
-    assert datetime.now(UTC) - SUMMARY.at < timedelta(minutes=10)
+    # It was made when the tests were collected.
+    assert datetime.now(UTC) - SUMMARY.at < timedelta(hours=2)
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"at": "now", "methods": {}}', "damaged"])

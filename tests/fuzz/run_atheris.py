@@ -3,6 +3,7 @@
 Needs atheris (`pip install 'labelkin[fuzz]'`). Each target runs in a process of
 its own, one after another, and shares the time with the others; inputs that
 found something new stay in the work folder, and a later run starts from them.
+The number of inputs of each target is a line of `--results`.
 An input that breaks a promise ends its target, and is kept as `crash-…`,
 `timeout-…` or `oom-…` beside them.
 """
@@ -17,8 +18,10 @@ import sys
 import tarfile
 import tempfile
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
+from ..reliability.records import RESULTS, append
 from .mutations import mutated
 from .targets import LONGEST_SECONDS, Target, checked, models, readers
 
@@ -83,8 +86,12 @@ def main() -> int:
     parser.add_argument("targets", nargs="*", help="Default: all.")
     parser.add_argument("--seconds", type=int, default=3600, help="For all targets together.")
     parser.add_argument("--work", type=Path, default=ROOT / "benchmarks" / "work" / "fuzz")
+    parser.add_argument("--results", type=Path, default=RESULTS / "fuzz.jsonl")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
+    if find_spec("atheris") is None:
+        print("needs atheris: pip install 'labelkin[fuzz]'")
+        return 1
     given.work.mkdir(parents=True, exist_ok=True)
     if given.one:
         fuzz_one(given.targets[0], given.work, given.seconds)
@@ -101,6 +108,8 @@ def main() -> int:
         count = int(executed.group(1)) if executed else 0
         total += count
         print(f"{name}: {count:,} inputs", flush=True)
+        row = {"target": name, "seconds": seconds, "inputs": count, "failed": done.returncode}
+        append(given.results, row)
         if done.returncode:
             failed.append(name)
             print(done.stderr[-3000:], flush=True)

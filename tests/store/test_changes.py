@@ -254,7 +254,8 @@ REVISED_AT = "2024-01-01T10:00:00"
             "2024-01-03",
             1,
         ),
-        ([Deletion("r"), revised("2023-01-01")], ("V2",), "2023-01-01", 0),
+        ([Deletion("r"), revised("2024-01-02")], ("V2",), "2024-01-02", 0),
+        ([Deletion("r"), revised("2024-01-01"), revised("2024-02")], ("V2",), "2024-02", 1),
     ],
 )
 def test_an_older_record_is_left_out(
@@ -274,6 +275,40 @@ def test_an_older_record_is_left_out(
     assert report.stale == len(report.left_out) == stale
     # The next one is compared with what is stored now.
     assert indexer.add([revised("2022-01-01")]).stale == 1
+    assert indexer.check().is_sound
+
+
+@pytest.mark.parametrize("batch_size", [1, 100])
+def test_a_deleted_record_does_not_come_back_unless_it_is_newer(
+    indexer: Indexer, batch_size: int
+) -> None:
+    update_config(
+        indexer.collection.path / "labelkin.toml", {"documents": {"batch_size": batch_size}}
+    )
+    base = [revised("2023-05-01"), Document("plain", "Without a revision")]
+    withdrawn = [Deletion("r"), Deletion("plain"), Deletion("unknown")]
+    report = indexer.add([*base, *withdrawn, *base])
+    # Of what has no revision nobody can tell.
+    assert (indexer.document("r"), report.stale) == (None, 1)
+    assert indexer.document("plain") is not None
+    (left_out,) = report.left_out
+    assert left_out.problem == (
+        "revision 2023-05-01, no newer than 2023-05-01, which its source has deleted"
+    )
+    before = indexer.collection.generation()
+    for older in ("2023-05-01", "2022", "2023-05"):
+        assert indexer.add([revised(older)]).stale == 1
+    assert indexer.collection.generation() == before
+    assert indexer.correct([Correction("r", ("V3",), revision="2024")]).missing == 1
+    assert indexer.add([revised("2023-05-02")]).added == 1
+    # It is there again: what is no newer is unchanged, what is older is left out as ever.
+    assert indexer.add([revised("2023-05-02")]).unchanged == 1
+    indexer.add([Deletion("r")])
+    assert indexer.add([revised("2023-05-02")]).stale == 1
+    assert indexer.add([revised("2023-05-01")], take_older=True).added == 1
+    # Who removes a document may add it again.
+    indexer.remove(["r"])
+    assert indexer.add([revised("2023-05-01")]).added == 1
     assert indexer.check().is_sound
 
 

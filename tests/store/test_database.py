@@ -9,7 +9,12 @@ from threading import Barrier, Event, Thread
 import pytest
 
 from labelkin.corpus import Document
-from labelkin.exceptions import CollectionBusyError, CollectionError, VocabularyError
+from labelkin.exceptions import (
+    CollectionBusyError,
+    CollectionDamagedError,
+    CollectionError,
+    VocabularyError,
+)
 from labelkin.indexer import Indexer
 from labelkin.store import Collection, Config
 from labelkin.store.database import Database
@@ -102,6 +107,18 @@ def test_a_thread_that_writes_for_long_makes_the_others_give_up(
         in_thread(lambda: write(database))
     write(database)
     assert count(database) == 2
+
+
+def test_damage_may_be_an_error_of_the_disk(database: Database) -> None:
+    error = sqlite3.DatabaseError("database disk image is malformed")
+    error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+    with (
+        pytest.raises(CollectionDamagedError, match="a failing disk looks the same") as it,
+        database.errors_explained(),
+    ):
+        raise error
+    folder = database.path.parent
+    assert f"run `labelkin doctor {folder}` before you restore a backup" in str(it.value)
 
 
 def test_a_failed_transaction_changes_nothing(database: Database) -> None:

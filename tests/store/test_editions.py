@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from labelkin import (
@@ -29,7 +30,7 @@ from labelkin.exceptions import (
     ConfigError,
     VocabularyError,
 )
-from labelkin.store.editions import EditionReport
+from labelkin.store.reports import EditionReport
 
 from ..runtime_data import fresh_documents  # noqa: TID252
 
@@ -43,7 +44,7 @@ OLD = [
     Concept("G", {"en": "Old grain"}, deprecated=True),
 ]
 NEW = [
-    Concept("M", {"en": "Millet"}, {"en": ("Panicum",)}),
+    Concept("M", {"en": "Millet"}, {"en": ("Panicum",)}, broader=("A",)),
     Concept("A", {"en": "Cereal crops"}, {"en": ("Cereals",)}),
     Concept("B", {"en": "Oats"}, {"en": ("Avena", "Porridge oats")}),
     Concept("N1", {"en": "Dark loaf"}),
@@ -128,6 +129,27 @@ def test_suggestions_follow(indexer: Indexer) -> None:
     assert [one.id for one in found] == ["bread"]
 
 
+def test_a_split_heading_is_not_passed_on(indexer: Indexer) -> None:
+    """Neither to the first of its successors nor to all of them."""
+    edition = [one for one in OLD if one.id != "C"]
+    edition += [
+        replace(OLD[2], deprecated=True, replaced_by=("N1", "N2")),
+        Concept("N1", {"en": "Sourdough"}),
+        Concept("N2", {"en": "Pumpernickel"}),
+    ]
+    report = indexer.update_vocabulary(Vocabulary(edition))
+    assert [(one.id, one.successors) for one in report.withdrawn] == [("C", ("N1", "N2"))]
+    query = Document("", "Baking with rye", language="en")
+    settings = Settings.from_config(indexer.config, "knn").changed(limit=9)
+    (suggestions,) = indexer.suggest([query], settings=settings)
+    assert [one.concept.id for one in suggestions] == ["A"]
+    # Documents that carry it are found by its own name.
+    (found,) = indexer.neighbours([Document("", "Sourdough", language="en")])
+    assert not found
+    (found,) = indexer.neighbours([Document("", "bread", language="en")])
+    assert [one.id for one in found] == ["bread"]
+
+
 def test_a_dry_run_reports_the_same_and_changes_nothing(indexer: Indexer) -> None:
     before, generation = state(indexer), indexer.snapshot().generation()
     tried = indexer.update_vocabulary(Vocabulary(NEW), dry_run=True)
@@ -155,11 +177,41 @@ def test_names_in_languages_that_no_document_has(indexer: Indexer) -> None:
     assert not len(indexer.snapshot().tombstones())
     # A document in the language follows; those in other languages stay in their rows.
     indexer.add([Document("orge", "Champs d'orge", labels=("A", "D"), language="fr")])
-    report = indexer.update_vocabulary(Vocabulary(OLD))
+    edition = Vocabulary(
+        replace(one, names={"fr": f"Froment {one.id}", **one.names}) for one in OLD
+    )
+    report = indexer.update_vocabulary(edition)
     assert (report.documents, report.reindexed) == (0, 1)
-    (found,) = indexer.neighbours([Document("", "Cereals", language="fr")])
+    (found,) = indexer.neighbours([Document("", "Froment", language="fr")])
     assert found[0].id == "orge"
+    # An edition without names in the language leaves them.
+    assert not indexer.update_vocabulary(Vocabulary(OLD)).is_changed
+    assert indexer.vocabulary.concept("A").names == {"en": "Cereals", "fr": "Froment A"}
     assert indexer.check().is_sound
+
+
+def test_a_translation_adds_names(indexer: Indexer, tmp_path: Path) -> None:
+    """An edition of ids and names in one other language."""
+    concepts, documents = state(indexer)
+    names = {one.id: f"Nombre {one.id}" for one in OLD if not one.deprecated}
+    table = tmp_path / "es.tsv"
+    table.write_text("id\tname_es\n" + "".join(f"{one}\t{of}\n" for one, of in names.items()))
+    report = indexer.update_vocabulary(read_vocabulary(table))
+    assert counts(report) == {"translated": 6}
+    assert (report.documents, report.reindexed, report.headings) == (0, 0, 6)
+    assert not len(indexer.snapshot().tombstones())
+    after, same = state(indexer)
+    assert same == documents
+    assert after == [
+        replace(one, names={**one.names, "es": names[one.id]}) if one.id in names else one
+        for one in OLD
+    ]
+    indexer.add([Document("avena", "Gachas", labels=("Nombre B", "Barley"), language="es")])
+    assert labels(indexer)["avena"] == (("B", "D"), ())
+    assert indexer.add(DOCUMENTS).unchanged == len(DOCUMENTS)
+    assert indexer.check().is_sound
+    indexer.undo_vocabulary()
+    assert list(indexer.vocabulary) == concepts == OLD
 
 
 def test_the_first_documents_of_a_withdrawn_heading_are_listed(
@@ -201,7 +253,10 @@ def test_undo_restores_the_former_edition(indexer: Indexer) -> None:
          "the former concept in column 0 cannot be read"),
         ("UPDATE former_labels SET labels = x'ffffff7f'", "the former labels of row 6 cannot"),
         ("UPDATE former_labels SET unresolved = '{'", "the former labels of row 6 cannot be read"),
+        ("INSERT INTO former_names VALUES (99, 'Wheat', 1)", "a former name belongs to no concept"),
         ("INSERT INTO editions VALUES (-1, 1)", "an edition is not in the change log"),
+        ("INSERT INTO moves VALUES (3, 3)", "moves has no earlier row"),
+        ("UPDATE former_rows SET former = row", "former_rows has no earlier row"),
     ],
 )  # fmt: skip
 def test_damage_of_the_former_edition(indexer: Indexer, statement: str, problem: str) -> None:
@@ -279,6 +334,286 @@ def test_only_labels_that_became_concepts_stay(tmp_path: Path) -> None:
 def test_added_documents_follow_as_well(indexer: Indexer) -> None:
     indexer.update_vocabulary(Vocabulary(NEW))
     assert indexer.add(DOCUMENTS).unchanged == len(DOCUMENTS)
+
+
+RENAMED = [
+    replace(OLD[0], names={"en": "Cereal crops"}),
+    replace(OLD[1], synonyms={"en": ("Porridge oats",)}),
+    *OLD[2:],
+]
+BY_NAME = [
+    Document("a", "Crops of the field", labels=("Cereals", "Avena"), language="en"),
+    Document("b", "Bread of rye", labels=("Rye bread",), language="en"),
+]
+
+
+def test_former_names_resolve(indexer: Indexer) -> None:
+    indexer.add(BY_NAME)
+    indexer.update_vocabulary(Vocabulary(RENAMED))
+    report = indexer.add(BY_NAME)
+    assert (report.unchanged, report.unresolved) == (2, {})
+    report = indexer.add([replace(BY_NAME[0], id="c", labels=("D1",), label_names={"D1": "AVENA"})])
+    assert labels(indexer)["c"] == (("B",), ())
+    assert indexer.check().is_sound
+    # They are remembered for more than one edition, and in a collection that is opened again.
+    more = [replace(RENAMED[0], names={"en": "Grain crops"}), *RENAMED[1:]]
+    indexer.update_vocabulary(Vocabulary(more))
+    with Indexer.open(indexer.collection.path) as again:
+        assert again.add(BY_NAME).unchanged == 2
+        again.add([Document("d", "Crops", labels=("Cereal crops",), language="en")])
+        assert labels(again)["d"] == (("A",), ())
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_former_notations_resolve(tmp_path: Path, keep: bool) -> None:
+    """Notations change with their places, and records carry them as labels."""
+    old = Vocabulary([Concept("a", {"en": "Oats"}, notations=("A1", "A2")), Concept("b", {})])
+    new = Vocabulary([Concept("a", {"en": "Oats"}, notations=("B1", "A2")), Concept("b", {})])
+    record = Document("1", "Porridge", labels=("A1",), language="en")
+    with Indexer.create(tmp_path / "c", old, language="en") as indexer:
+        indexer.add([record])
+        indexer.update_vocabulary(new)
+        assert indexer.add([record], keep_unknown=keep).unchanged == 1
+        indexer.add([replace(record, id="2")], keep_unknown=keep)
+        assert labels(indexer) == {"1": (("a",), ()), "2": (("a",), ())}
+        indexer.undo_vocabulary()
+        assert labels(indexer) == {"1": (("a",), ()), "2": (("a",), ())}
+        assert indexer.collection.former_names() == []
+
+
+def test_present_names_precede_former_ones(indexer: Indexer) -> None:
+    indexer.update_vocabulary(Vocabulary(RENAMED))
+    taken = [*RENAMED, Concept("X", {"en": "Breakfast"}, {"en": ("Cereals",)})]
+    indexer.update_vocabulary(Vocabulary(taken))
+    indexer.add(BY_NAME)
+    assert labels(indexer)["a"] == (("X", "B"), ())
+    # A name that two headings had in earlier editions tells nothing.
+    indexer.update_vocabulary(Vocabulary([*RENAMED, Concept("X", {"en": "Breakfast"})]))
+    report = indexer.add([replace(BY_NAME[0], id="e")])
+    assert report.unresolved == {"Cereals": 1}
+    assert indexer.check().is_sound
+
+
+def test_undo_forgets_the_names_of_the_undone_edition(indexer: Indexer) -> None:
+    indexer.update_vocabulary(Vocabulary(RENAMED))
+    added = [*BY_NAME, Document("c", "Crops", labels=("Cereal crops",), language="en")]
+    indexer.add(added)
+    indexer.undo_vocabulary()
+    assert indexer.collection.former_names() == []
+    assert {one: labels(indexer)[one][0] for one in "abc"} == {
+        "a": ("A", "B"), "b": ("C",), "c": ("A",),
+    }  # fmt: skip
+    assert indexer.add(added).unresolved == {"Cereal crops": 1}
+
+
+def test_undo_resolves_labels_again(indexer: Indexer) -> None:
+    """Labels of documents that were added with names of the restored edition."""
+    edition = [*OLD[1:], Concept("X", {"en": "Wheat"}), Concept("Y", {"en": "Cereals"})]
+    edition += [Concept("Z", {"en": "Cereals"})]
+    indexer.update_vocabulary(Vocabulary(edition))
+    assert indexer.add(BY_NAME).ambiguous == {"Cereals": 1}
+    report = indexer.undo_vocabulary()
+    assert report.resolved == {"Cereals": 1}
+    assert labels(indexer)["a"] == (("A", "B"), ())
+    assert indexer.add(BY_NAME).unchanged == 2
+
+
+def test_no_label_resolves_to_a_heading_of_an_undone_edition(indexer: Indexer) -> None:
+    documents = [*DOCUMENTS, Document("m", "Seeds", labels=("M", "Panicum"), language="en")]
+    indexer.add(documents)
+    before = labels(indexer)
+    first = indexer.update_vocabulary(Vocabulary(NEW))
+    report = indexer.undo_vocabulary()
+    assert counts(report) == {
+        "restored": 4, "removed": 4, "renamed": 1, "moved": 1, "lost synonyms": 1,
+    }  # fmt: skip
+    assert report.unresolved == {"Millet": 1, "Sorghum": 1, "M": 1, "Panicum": 1}
+    assert not any(one.successors or one.count for one in report.withdrawn)
+    assert indexer.add(documents).unchanged == len(documents)
+    assert labels(indexer) == before
+    new = indexer.add([Document("n", "Seeds", labels=("N1", "Wort", "Dark loaf"), language="en")])
+    assert new.unresolved == {"N1": 1, "Wort": 1}
+    with pytest.raises(VocabularyError, match="'Millet' is unknown"):
+        indexer.vocabulary.find("Millet")
+    with pytest.raises(VocabularyError, match="'Panicums' is unknown in this vocabulary; try"):
+        indexer.vocabulary.find("Panicums")
+    assert indexer.vocabulary.search("Millet") == []
+    assert indexer.vocabulary.candidates("Wort") == []
+    assert indexer.vocabulary.search_page("").total == len(OLD)
+    # The same update, again: its headings are new, and the same one is split.
+    again = indexer.update_vocabulary(Vocabulary(NEW))
+    assert again.changes == first.changes
+    assert again.new_headings == first.new_headings
+    assert labels(indexer)["m"] == (("M",), ())
+    assert not any(concept.undone for concept in indexer.vocabulary)
+
+
+def test_undo_counts_documents_by_the_labels_that_it_restores(indexer: Indexer) -> None:
+    indexer.add([Document("old", "Grain", labels=("G", "D"), language="en")])
+    edition = [replace(OLD[6], deprecated=False), *(one for one in NEW if one.id != "G")]
+    indexer.update_vocabulary(Vocabulary(edition))
+    assert labels(indexer)["old"] == (("G", "B"), ())
+    report = indexer.undo_vocabulary()
+    carried = [(one.id, one.documents, one.count) for one in report.withdrawn if one.count]
+    assert carried == [("G", ("old",), 1)]
+    assert report.withdrawn_documents == 1
+
+
+def test_an_undone_heading_where_unknown_labels_are_kept(tmp_path: Path) -> None:
+    with Indexer.create(tmp_path / "c", language="en") as indexer:
+        indexer.add([Document("1", "Porridge", labels=("Breakfast",), language="en")])
+        indexer.update_vocabulary(Vocabulary(OLD))
+        indexer.undo_vocabulary()
+        indexer.add([Document("2", "Oats", labels=("B", "Oats"), language="en")])
+        assert labels(indexer)["2"] == (("B", "Oats"), ())
+        assert indexer.check().is_sound
+
+
+def test_a_label_revives_an_undone_heading(tmp_path: Path) -> None:
+    with Indexer.create(tmp_path / "c", language="en") as indexer:
+        oats = Document("1", "Porridge of oats", labels=("Breakfast",), language="en")
+        indexer.add([oats])
+        indexer.update_vocabulary(Vocabulary([Concept("Avena", {"en": "Oats"})]))
+        # Between update and undo: it keeps the heading, and is found by its name then.
+        indexer.add([Document("2", "Rolled oats", labels=("Avena",), language="en")])
+        indexer.undo_vocabulary()
+        column = indexer.vocabulary.column("Avena")
+        report = indexer.add([replace(oats, id=name, labels=("Avena", "Lunch")) for name in "34"])
+        assert report.new_concepts == 2
+        assert indexer.vocabulary.concept("Avena") == Concept("Avena", {"en": "Avena"})
+        assert indexer.vocabulary.column("Avena") == column
+        assert labels(indexer)["4"] == (("Avena", "Lunch"), ())
+        (suggestions,) = indexer.suggest(
+            [replace(oats, id="q")], settings=Settings.from_config(indexer.config, "knn")
+        )
+        assert "Avena" in [one.concept.id for one in suggestions]
+        # The document that carried it has another name of a heading now, and nothing else.
+        new, gone = indexer.snapshot().documents_since(indexer.snapshot().generation().number - 1)
+        assert [*indexer.snapshot().ids_of(new.tolist()).values()] == ["3", "4"]
+        assert not len(gone)
+        (found,) = indexer.neighbours([Document("", "Avena", language="en")])
+        assert {one.id for one in found} == {"2", "3", "4"}
+        # Revived once; a label has brought it, so that an edition without it leaves it alone.
+        assert indexer.add([replace(oats, id="5", labels=("Avena",))]).new_concepts == 0
+        is_from_label = indexer.collection.columns_from_labels()
+        assert {one.id for one in indexer.vocabulary if not one.undone} == {
+            "Breakfast", "Avena", "Lunch",
+        }  # fmt: skip
+        assert [indexer.vocabulary[at].id for at in np.flatnonzero(is_from_label)] == [
+            "Breakfast", "Avena", "Lunch",
+        ]  # fmt: skip
+        concepts = list(indexer.vocabulary)
+        edition = Vocabulary([Concept("X", {"en": "Ships"})])
+        assert not indexer.update_vocabulary(edition).withdrawn
+        assert not indexer.vocabulary.concept("Avena").deprecated
+        indexer.undo_vocabulary()
+        assert list(indexer.vocabulary)[:-1] == concepts
+        assert indexer.check().is_sound
+        with indexer.collection.database.transaction() as connection:
+            connection.execute("UPDATE revivals SET generation = 99")
+        (found,) = (one for one in indexer.check().findings if one.state == "damaged")
+        assert "a revived concept is not in the change log" in found.problem
+
+
+def test_a_revision_counts_beside_a_revived_heading(tmp_path: Path) -> None:
+    """The document moves, because the heading goes by another name; its revision is the new one."""
+    with Indexer.create(tmp_path / "c", language="en") as indexer:
+        indexer.add([Document("1", "Porridge", labels=("Breakfast",), language="en")])
+        indexer.update_vocabulary(Vocabulary([Concept("Avena", {"en": "Oats"})]))
+        oats = Document("2", "Rolled oats", labels=("Avena",), language="en", revision="1")
+        indexer.add([oats])
+        indexer.undo_vocabulary()
+        indexer.add([replace(oats, revision="5")])
+        assert not indexer.vocabulary.concept("Avena").undone
+        report = indexer.add([replace(oats, title="Raw oats", revision="3")])
+        assert (report.replaced, report.stale) == (0, 1)
+        stored = next(one for one in indexer.documents() if one.id == "2")
+        assert (stored.title, stored.revision) == ("Rolled oats", "5")
+
+
+def test_an_update_is_undone_after_a_heading_was_revived(tmp_path: Path) -> None:
+    """The generation that revives a heading is no edition: the one before can still be undone."""
+    with Indexer.create(tmp_path / "c", language="en") as indexer:
+        indexer.add([Document("1", "Porridge", labels=("Oatmeal",), language="en")])
+        indexer.update_vocabulary(Vocabulary(OLD))
+        indexer.undo_vocabulary()
+        indexer.update_vocabulary(Vocabulary([Concept("Oatmeal", {"en": "Gruel"})]))
+        with_snapshot = indexer.snapshot()
+        indexer.add([Document("2", "Baking", labels=("C", "New"), language="en")])
+        assert with_snapshot.vocabulary.concept("C").undone
+        assert not indexer.snapshot().vocabulary.concept("C").undone
+        indexer.undo_vocabulary()
+        assert indexer.vocabulary.concept("Oatmeal").name() == "Oatmeal"
+        assert not indexer.vocabulary.concept("C").undone
+        assert not indexer.collection.former_names()
+        assert indexer.check().is_sound
+
+
+def test_undo_finds_documents_that_have_only_moved(indexer: Indexer) -> None:
+    first = indexer.snapshot().generation().number
+    documents = {one.id: one for one in DOCUMENTS}
+    before = labels(indexer)
+    indexer.update_vocabulary(Vocabulary(NEW))
+    between = indexer.snapshot().generation().number
+    # Other metadata alone, twice; and other labels, one of which the vocabulary lacks.
+    indexer.add([replace(documents["malt"], metadata={"volume": 7})])
+    indexer.add([replace(documents["malt"], metadata={"volume": 8})])
+    indexer.correct([Correction("barley", ("B", "Millet", "Sorghum"))])
+    report = indexer.undo_vocabulary()
+    assert report.documents == 1
+    after = labels(indexer)
+    assert after["malt"] == before["malt"] == (("F",), ())
+    assert after["barley"] == (("B", "M", "Sorghum"), ())
+    assert next(one for one in indexer.documents() if one.id == "malt").metadata == {"volume": 8}
+
+    def changed(since: int) -> list[list[str]]:
+        new, gone = indexer.snapshot().documents_since(since)
+        assert len(new) == len(gone)
+        return sorted(indexer.snapshot().ids_of(new.tolist()).values())
+
+    assert changed(first) == ["barley"]
+    assert changed(between) == ["malt"]
+    assert indexer.check().is_sound
+
+
+def test_nothing_has_changed_after_an_update_and_its_undoing(indexer: Indexer) -> None:
+    first = indexer.snapshot().generation().number
+    indexer.update_vocabulary(Vocabulary(NEW))
+    between = indexer.snapshot().generation().number
+    indexer.undo_vocabulary()
+    for since, count in ((first, 0), (between, 2)):
+        new, gone = indexer.snapshot().documents_since(since)
+        assert (len(new), len(gone)) == (count, count)
+    indexer.update_vocabulary(Vocabulary(NEW))
+    indexer.undo_vocabulary()
+    assert not any(map(len, indexer.snapshot().documents_since(first)))
+
+
+def test_records_that_only_have_other_metadata_have_not_changed(indexer: Indexer) -> None:
+    first = indexer.snapshot().generation().number
+
+    def changes() -> list[list[str]]:
+        new, gone = indexer.snapshot().documents_since(first)
+        assert len(np.intersect1d(new, gone)) == 0
+        ids = [*indexer.snapshot().ids_of(new.tolist()).values()]
+        return [sorted(ids), gone.tolist()]
+
+    indexer.add([replace(DOCUMENTS[0], metadata={"volume": 7}, revision="2")])
+    indexer.add([replace(DOCUMENTS[0], metadata={"volume": 8}, revision="3")])
+    # The same headings in another order, one of them with another mark.
+    indexer.add([replace(DOCUMENTS[1], labels=("B", "D", "Millet"), major_labels=("B",))])
+    indexer.correct([Correction("bread", ("A", "C"))])
+    assert len(indexer.snapshot().tombstones()) == 4
+    assert changes() == [[], []]
+    # Documents that move again because of another edition, and those that change after all.
+    indexer.update_vocabulary(Vocabulary(RENAMED))
+    assert changes() == [[], []]
+    indexer.add([replace(DOCUMENTS[0], title="Porridge at noon")])
+    indexer.correct([Correction("bread", ("A",))])
+    indexer.add([Document("new", "Wheat", labels=("A",), metadata={"volume": 1}, language="en")])
+    indexer.add([Document("new", "Wheat", labels=("A",), metadata={"volume": 2}, language="en")])
+    assert changes() == [["bread", "new", "oats"], [0, 2]]
+    assert indexer.check().is_sound
 
 
 def test_an_update_between_two_batches(indexer: Indexer) -> None:
@@ -375,6 +710,7 @@ def test_generated_editions(tmp_path: Path, seed: int) -> None:
         concepts, after = state(indexer)
         assert after == before
         assert concepts[: len(old)] == old  # type: ignore[index]
+        assert indexer.add(documents).unchanged == len(documents)
         assert indexer.check().is_sound
 
 
@@ -483,7 +819,7 @@ def kill_updates(folder: Path, edition: Path, kills: int) -> None:
     with Indexer.open(folder) as indexer:
         new = state(indexer)
         indexer.undo_vocabulary()
-        appended = [*old[0], replace(new[0][-1], deprecated=True)]  # type: ignore[misc,index]
+        appended = [*old[0], replace(new[0][-1], deprecated=True, undone=True)]  # type: ignore[misc,index]
         old = (appended, old[1])
         assert state(indexer) == old
     chance = random.Random(0)

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from labelkin.vocab import Concept, Vocabulary, read_vocabulary
-from labelkin.vocab.editions import KINDS, EditionDiff, compare_editions
+from labelkin.vocab.editions import KINDS, EditionDiff, compare_editions, completed
+from labelkin.vocab.names import name_key
 
 
 def named(identifier: str, name: str, *synonyms: str, **rest: object) -> Concept:
@@ -68,6 +70,20 @@ def test_a_name_that_two_headings_have_merges_nothing() -> None:
     assert ids(diff)["removed"] == ["C"]
 
 
+def test_a_homonym_that_is_dropped_is_not_merged() -> None:
+    planet, metal = named("m1", "Mercury"), named("m2", "Mercury")
+    assert ids(compared([planet, metal], [planet])) == {"removed": ["m2"]}
+    gone = replace(metal, deprecated=True)
+    assert ids(compared([planet, metal], [planet, gone])) == {"deprecated": ["m2"]}
+    synonym = named("m1", "Quicksilver", "mercury")
+    assert ids(compared([synonym, metal], [synonym])) == {"removed": ["m2"]}
+    # One that takes the name over, and a link, are evidence.
+    diff = compared([named("m1", "Quicksilver"), metal], [synonym])
+    assert diff.successors() == {"m2": ("m1",)}
+    linked = replace(gone, replaced_by=("m1",))
+    assert compared([planet, metal], [planet, linked]).successors() == {"m2": ("m1",)}
+
+
 def test_split_by_names_and_by_links() -> None:
     diff = compared(
         [named("A", "Loaf", "Dark loaf", "Light loaf"), named("B", "Grain")],
@@ -103,6 +119,31 @@ def test_names_and_places() -> None:
     assert ids(compared(new, old))["lost synonyms"] == ["B"]
 
 
+def test_what_an_edition_says_nothing_about_is_kept() -> None:
+    old = [
+        named("A", "Bread", "Loaf", notations=("1",)),
+        Concept("B", {"en": "Oats", "fr": "Avoine"}, {"fr": ("Avena",)}, broader=("A",)),
+    ]
+    spanish = Vocabulary([Concept("A", {"es": "Pan"}), Concept("B", {"es": "Avena"})])
+    edition = completed(old, spanish)
+    assert list(edition) == [
+        replace(old[0], names={"en": "Bread", "es": "Pan"}),
+        replace(old[1], names={"en": "Oats", "fr": "Avoine", "es": "Avena"}),
+    ]
+    assert [*edition.concept("B").names] == ["en", "fr", "es"]
+    assert ids(compare_editions(old, spanish)) == {"translated": ["A", "B"]}
+    assert ids(compared(old, [Concept("A", {}), Concept("B", {})])) == {}
+    # A language that the edition has is replaced: the name is gone.
+    french = [
+        named("A", "Bread", "Loaf"),
+        Concept("B", {"en": "Oats"}),
+        Concept("C", {"fr": "Blé"}),
+    ]
+    diff = compared(old, french)
+    assert ids(diff) == {"added": ["C"], "lost synonyms": ["B"]}
+    assert diff.changes["lost synonyms"][0].before == ("Avoine", "Avena")
+
+
 def test_as_json() -> None:
     content = compared([named("A", "Bread")], [named("A", "Bread", "Loaf")]).to_json()
     assert content["headings"] == {"old": 1, "new": 1}
@@ -129,5 +170,12 @@ def test_mesh_of_2016(mesh: Vocabulary, shared_data: Path) -> None:
 
 
 def test_decs_has_ids_of_its_own(mesh: Vocabulary, shared_data: Path) -> None:
+    """Neither ids nor codes link a Spanish name to its MeSH heading."""
     decs = read_vocabulary(shared_data / "mesh" / "decs2019-es.tsv.gz", language="es")
     assert not any(concept.id in mesh for concept in decs)
+    # Names that both have: Latin ones mostly, which would add nothing.
+    by_name = {name_key(concept.name()): concept.id for concept in mesh}
+    same = {one.id: by_name.get(name_key(one.name("es"))) for one in decs}
+    shared = {code: identifier for code, identifier in same.items() if identifier}
+    assert len(shared) < 0.15 * len(decs)
+    assert sum(int(code) == int(one[1:]) for code, one in shared.items()) < 10

@@ -32,7 +32,7 @@ from labelkin.cli.progress import meter
 from labelkin.wording import listed, shortened
 
 if TYPE_CHECKING:
-    from labelkin.store.editions import EditionReport
+    from labelkin.store.reports import EditionReport
     from labelkin.vocab.editions import ConceptChange, EditionDiff
 
 # How many changes of a kind, or headings, are shown; more are only counted.

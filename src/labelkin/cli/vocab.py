@@ -11,7 +11,7 @@ import typer
 from labelkin.cli.console import print_facts, print_json, print_line, print_message, print_table
 from labelkin.cli.editions import diff, update
 from labelkin.cli.exits import FAILED
-from labelkin.cli.languages import heading_language, names_as_json, opened_vocabulary
+from labelkin.cli.languages import heading_language, opened_vocabulary
 from labelkin.cli.options import CollectionPath, Json, Language, named_path
 from labelkin.wording import counted
 
@@ -92,7 +92,7 @@ def search(
         rows = [
             {
                 "id": hit.concept.id,
-                **names_as_json(hit.concept, shown_in),
+                **hit.concept.names_as_json(shown_in),
                 "matched": hit.name,
                 "language": hit.language,
             }
@@ -133,7 +133,7 @@ def related(
         shown_in = heading_language(indexer, language)
         nearest = indexer.related(heading, limit)
     if json:
-        rows = [{"id": c.id, **names_as_json(c, shown_in), "similarity": s} for c, s in nearest]
+        rows = [{"id": c.id, **c.names_as_json(shown_in), "similarity": s} for c, s in nearest]
         print_json(rows)
         return
     if not nearest:
@@ -175,7 +175,7 @@ def _branch(
     below = vocabulary.narrower(concept.id)
     branch: dict[str, object] = {
         "id": concept.id,
-        **names_as_json(concept, language),
+        **concept.names_as_json(language),
         "narrower_count": len(below),
     }
     # A vocabulary may contain a cycle.

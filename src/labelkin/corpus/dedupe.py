@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,7 @@ from labelkin.corpus.near_duplicates import (
     Similarities,
 )
 from labelkin.corpus.passes import Passes, StepProgress
-from labelkin.corpus.revision import sort_key, year_in
+from labelkin.corpus.revision import is_date, sort_key, year_in
 from labelkin.exceptions import InputError
 
 KEEP = ("first", "newest")
@@ -159,6 +159,33 @@ class Duplicates:
         return removed
 
 
+class _Date(NamedTuple):
+    """What tells how old a document is."""
+
+    revision: str | None
+    year: int | None
+
+    @classmethod
+    def of(cls, document: Document) -> _Date:
+        """The revision and year of a document."""
+        return cls(document.revision, year_in(document.metadata.get("year")))
+
+    @property
+    def is_date(self) -> bool:
+        """Whether the revision is a date and no number."""
+        return self.revision is not None and is_date(self.revision)
+
+    def age(self, *, among_dates: bool) -> tuple[int, tuple[int, ...]]:
+        """What orders documents, those with a year only before those with a revision.
+
+        `among_dates` if one of those to be ordered has a date.
+        """
+        if self.revision is not None:
+            kind, numbers = sort_key(self.revision, among_dates=among_dates)
+            return kind + 2, numbers
+        return (1, (self.year,)) if self.year else (0, ())
+
+
 def find_duplicates(
     corpus: Corpus,
     *,
@@ -177,15 +204,18 @@ def find_duplicates(
         raise InputError(f"cannot keep {keep!r}; known: {', '.join(KEEP)}")
     passes = Passes(corpus, progress)
     passes.check_files()
-    ages: list[tuple[int, tuple[int, ...]]] = []
+    dates: list[_Date] = []
     with NearDuplicates(threshold, seed=seed) as near:
         for document in passes.first("Reading"):
             near.add(document.text)
             if keep == "newest":
-                ages.append(_age(document))
+                dates.append(_Date.of(document))
         groups = passes.joined_by_id(near.groups(passes.within("Comparing")))
         preference = np.arange(len(passes))
         if keep == "newest":
+            by_group = list(zip(groups.tolist(), dates, strict=True))
+            dated = {group for group, date in by_group if date.is_date}
+            ages = [date.age(among_dates=group in dated) for group, date in by_group]
             by_age = sorted(range(len(ages)), key=lambda row: (ages[row], row))
             preference[by_age[::-1]] = np.arange(len(passes))
         kept_by, similarity = _leaders(passes, near, groups, preference)
@@ -220,15 +250,6 @@ def _leaders(
         similarity[waiting[is_same]] = alike[is_same]
         waiting = waiting[~is_same]
     return kept_by, similarity
-
-
-def _age(document: Document) -> tuple[int, tuple[int, ...]]:
-    """What orders documents by age: those with a revision are newer than those with a year only."""
-    if document.revision is not None:
-        kind, numbers = sort_key(document.revision)
-        return kind + 2, numbers
-    year = year_in(document.metadata.get("year"))
-    return (1, (year,)) if year else (0, ())
 
 
 def _merged(document: Document, removed: list[Document]) -> Document:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from labelkin.corpus.record import RecordError
@@ -14,6 +14,9 @@ from labelkin.exceptions import DamagedFileError
 
 _BETWEEN_VALUES = re.compile(r"[\s,]*")
 _DEEPEST = 1000
+_MOST_DIGITS = 1000
+_LONG_NUMBER = re.compile(rb"[-+.0-9eE]{%d}" % (_MOST_DIGITS + 1))
+_LAST_NUMBER = re.compile(rb"[-+.0-9eE]*\Z")
 # A complete string, whatever is escaped in it.
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _OPENING = ord("[")
@@ -112,18 +115,24 @@ def stream_values(source: Source, prefix: str = "", what: str = "record") -> Ite
                 number += 1
                 stream.end_record()
                 yield _with_floats(value)
-    except (ijson.JSONError, UnicodeDecodeError) as error:
-        reason = " ".join(str(error).split())
+    except (ijson.JSONError, UnicodeDecodeError, InvalidOperation) as error:
+        is_number = isinstance(error, InvalidOperation)
+        reason = "a number is out of range" if is_number else " ".join(str(error).split())
         raise DamagedFileError(f"broken JSON after {what} {number}: {reason}") from error
 
 
 class _ShallowStream(RecordStream):
-    """A stream of JSON that refuses deep nesting, for which ijson needs quadratic time."""
+    """A stream of JSON that refuses what ijson cannot take.
+
+    Deep nesting costs it quadratic time, and an integer that is longer than Python converts
+    ends the process.
+    """
 
     def __init__(self, source: Source) -> None:
         super().__init__(source)
         self._depth = 0
         self._open = b""
+        self._number = b""
 
     def read(self, size: int = -1) -> bytes:
         """What a parser asks for."""
@@ -132,6 +141,7 @@ class _ShallowStream(RecordStream):
         # The beginning of a string that goes on in the next chunk, as short as it can be.
         is_escape = (len(text) - len(text.rstrip(b"\\"))) % 2 == 1
         self._open = quote + (b"\\" if is_escape else b"")
+        self._check_numbers(outside, is_open=bool(quote))
         brackets = outside.translate(_AS_BRACKETS, _NO_BRACKETS)
         deepest = self._depth
         for bracket in brackets:
@@ -140,6 +150,14 @@ class _ShallowStream(RecordStream):
         if deepest > _DEEPEST:
             raise DamagedFileError(f"values are nested more than {_DEEPEST:,} levels deep")
         return chunk
+
+    def _check_numbers(self, outside: bytes, *, is_open: bool) -> None:
+        """Refuse a long number in what is outside strings, be it in chunks before this one."""
+        outside = self._number + outside
+        if _LONG_NUMBER.search(outside):
+            raise DamagedFileError(f"a number has more than {_MOST_DIGITS:,} digits")
+        last = _LAST_NUMBER.search(outside[-_MOST_DIGITS:])
+        self._number = b"" if is_open or last is None else last[0]
 
 
 def _with_floats(value: Any) -> Any:

@@ -31,6 +31,8 @@ MAJOR_KEY = "major_labels"
 _DEEPEST_METADATA = 50
 _LABEL_ID_KEYS = ("id", "uri", "ui")
 _LABEL_NAME_KEYS = ("name", "label")
+#: Why a correction is refused that lists labels and names none.
+BLANK_LABELS = 'the labels are blank; "labels": [] removes all headings'
 
 
 Note = Callable[[str], None]
@@ -125,7 +127,7 @@ def correction_from_record(
         raise RecordError('neither a text nor labels; "labels": [] removes all headings')
     labels, names, major = _take_headings(rest, label_separator, note)
     if not labels and given != []:
-        raise RecordError('the labels are blank; "labels": [] removes all headings')
+        raise RecordError(BLANK_LABELS)
     revision = _take_revision(rest, note)
     ignored = [key for key in rest if key not in (*TITLE_KEYS, *BODY_KEYS, "fields")]
     if ignored:

@@ -44,10 +44,18 @@ def _iso_date(text: str) -> str | None:
     return moment.isoformat()
 
 
-def sort_key(revision: str) -> tuple[int, tuple[int, ...]]:
-    """A key that puts older revisions first, and version numbers before dates."""
+def is_date(revision: str) -> bool:
+    """Whether a revision is a date or a time; a year may as well be a number."""
+    return _NUMBERS.fullmatch(revision) is None
+
+
+def sort_key(revision: str, *, among_dates: bool = False) -> tuple[int, tuple[int, ...]]:
+    """A key that puts older revisions first, and version numbers before dates.
+
+    `among_dates` if any of the revisions to sort is a date: four digits are a year then.
+    """
     numbers = [int(number) for number in _DIGITS.findall(revision)]
-    if not _NUMBERS.fullmatch(revision):
+    if is_date(revision) or (among_dates and _YEAR.fullmatch(revision)):
         return 1, tuple(numbers)
     while numbers and numbers[-1] == 0:
         numbers.pop()
@@ -87,6 +95,13 @@ def is_older(revision: str | None, than: str | None) -> bool:
         return revision[:known] < than[:known]
     pairs = zip_longest(revision.split("."), than.split("."), fillvalue="0")
     return next((int(one) < int(other) for one, other in pairs if int(one) != int(other)), False)
+
+
+def is_newer(revision: str | None, than: str | None) -> bool:
+    """Whether one revision follows another; also if one is missing or they cannot be compared."""
+    if revision is None or than is None or not _can_be_compared(revision, than):
+        return True
+    return is_older(than, revision)
 
 
 def _can_be_compared(revision: str, other: str) -> bool:

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from labelkin.corpus.document import Correction
 from labelkin.corpus.json_values import parse_json
-from labelkin.corpus.record import RecordError, labels_of, marked_labels
+from labelkin.corpus.record import BLANK_LABELS, RecordError, labels_of, marked_labels
 from labelkin.corpus.revision import parse_revision
 from labelkin.exceptions import LabelkinError
 from labelkin.messages import (
@@ -283,6 +283,8 @@ async def correct_document(
         marked = marked_labels(correction.labels)
     except RecordError as error:
         raise ProblemError(422, str(error)) from None
+    if not labels and correction.labels:
+        raise ProblemError(422, BLANK_LABELS)
     major = tuple(label for label in labels if label in marked)
     revision = parse_revision(correction.revision)
     if correction.revision is not None and revision is None:

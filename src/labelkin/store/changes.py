@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from labelkin.corpus.document import CorpusItem, Correction, Deletion, Document
-from labelkin.corpus.revision import is_older, revision_after
+from labelkin.corpus.revision import is_newer, is_older, revision_after
 from labelkin.corpus.text import is_valid_id
 from labelkin.exceptions import InputError
 from labelkin.store.reports import AddReport
 
 
 class Stored(NamedTuple):
-    """What a batch has to know of a stored document; `has_body`: it has more than a title."""
+    """What a batch has to know of a stored document; `has_body`: it has more than a title.
+
+    `labels` are its columns as stored, `text` is the checksum of its text.
+    """
 
     row: int
     checksum: bytes
@@ -22,6 +25,14 @@ class Stored(NamedTuple):
     revision: str | None
     has_body: bool
     has_labels: bool
+    labels: bytes
+    text: int | None
+    unresolved: str | None
+    heading_order: bytes | None
+
+    def has_labels_of(self, values: Sequence[Any]) -> bool:
+        """Whether its labels are those of LABEL_COLUMNS, the unresolved ones and the order too."""
+        return tuple(values) == (self.labels, self.unresolved, self.heading_order)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +65,18 @@ def changes_by_id(
     stored: Mapping[str, Stored],
     report: AddReport,
     *,
+    deleted: dict[str, str] | None = None,
     take_older: bool = False,
 ) -> dict[str, Change]:
     """The change of each id. The last record of an id counts, and it gives the id its place.
 
-    `stored` has the ids of all of the items that are stored. A correction applies
+    `stored` has the ids of all of the items that are stored, `deleted` the revisions of those
+    that a source has withdrawn; this is brought up to date. A correction applies
     to the document that precedes it. Duplicates, older records, and corrections
     without a document or without labels, are counted in `report`.
     """
     changes: dict[str, Change] = {}
-    for item in _admitted(items, stored, report, take_older):
+    for item in _admitted(items, stored, report, {} if deleted is None else deleted, take_older):
         earlier = changes.pop(item.id, None)
         changes[item.id] = (
             Change(item, corrections=int(isinstance(item, Correction)))
@@ -77,18 +90,21 @@ def _admitted(
     items: Iterable[CorpusItem],
     stored: Mapping[str, Stored],
     report: AddReport,
+    deleted: dict[str, str],
     take_older: bool,
 ) -> Iterator[CorpusItem]:
     """The items that can be stored, with the revision that their document has afterwards.
 
     An item without a revision, or with a coarser one, keeps that of the document it
     changes. A document that lacks the body of the one it would replace is a correction.
+    One that was deleted comes back only with a newer revision, or without any.
     """
     revisions = {identifier: one.revision for identifier, one in stored.items()}
     with_body = {identifier for identifier, one in stored.items() if one.has_body}
     for item in items:
         if isinstance(item, Deletion):
-            revisions.pop(item.id, None)
+            if revision := revisions.pop(item.id, None):
+                deleted[item.id] = revision
             with_body.discard(item.id)
             if is_valid_id(item.id):
                 yield item
@@ -102,6 +118,11 @@ def _admitted(
         if known is not None and not take_older and is_older(item.revision, known):
             report.add_stale(item, known)
             continue
+        gone = deleted.get(item.id)
+        if not take_older and not is_newer(item.revision, gone):
+            report.add_deleted(item, gone)
+            continue
+        deleted.pop(item.id, None)
         if isinstance(item, Document) and item.id in revisions:
             if "labels" in item.lacks:
                 report.add_unlabelled(item)

@@ -91,8 +91,28 @@ CREATE TABLE changes (
 );
 """
 
+# Made by the first document that moves: those whose text and labels are as they were in
+# another row, because the names of headings or their metadata have changed.
+MOVES_TABLE = """CREATE TABLE IF NOT EXISTS moves (
+    row INTEGER PRIMARY KEY,
+    former INTEGER NOT NULL      -- its row before
+)"""
+
+# Made by the first record that its source deletes (not by `remove`): these do not come back
+# with a record that is no newer.
+DELETIONS_TABLE = """CREATE TABLE IF NOT EXISTS deletions (
+    id TEXT PRIMARY KEY,
+    revision TEXT NOT NULL       -- that the document had
+) WITHOUT ROWID"""
+
+# Made by the first label that brings back a concept of an undone edition.
+REVIVALS_TABLE = """CREATE TABLE IF NOT EXISTS revivals (
+    "column" INTEGER PRIMARY KEY,
+    generation INTEGER NOT NULL  -- that has brought it back last
+)"""
+
 # Made by the first update of the vocabulary: the generations that brought another
-# edition, what undoing the last one needs, and which documents have only moved. Rows are
+# edition, the names that concepts had before, what undoing the last one needs, and moves. Rows are
 # never reused, so a document that is still in its row here has not been changed since.
 EDITION_TABLES = (
     """CREATE TABLE IF NOT EXISTS editions (
@@ -103,16 +123,23 @@ EDITION_TABLES = (
     "column" INTEGER PRIMARY KEY,
     concept TEXT                 -- JSON; NULL: the former edition lacks the concept
 )""",
+    """CREATE TABLE IF NOT EXISTS former_names (
+    "column" INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    generation INTEGER NOT NULL, -- that brought the edition without this name
+    PRIMARY KEY ("column", name)
+) WITHOUT ROWID""",
     """CREATE TABLE IF NOT EXISTS former_labels (
     row INTEGER PRIMARY KEY,
     labels BLOB NOT NULL,
     unresolved TEXT,
     heading_order BLOB
 )""",
-    """CREATE TABLE IF NOT EXISTS moves (
-    row INTEGER PRIMARY KEY,     -- of a document with the same labels, under other names,
-    former INTEGER NOT NULL      -- and its row before
+    """CREATE TABLE IF NOT EXISTS former_rows (
+    row INTEGER PRIMARY KEY,     -- of former_labels
+    former INTEGER NOT NULL      -- the document's row before the update
 )""",
+    MOVES_TABLE,
 )
 
 
@@ -437,7 +464,12 @@ class Database:
         if primary == sqlite3.SQLITE_READONLY:
             return CollectionReadOnlyError(f"{folder}: the collection cannot be written to")
         if primary in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-            return CollectionDamagedError(f"{self.path}: {error}", "restore it from a backup")
+            # SQLite also says so of a page that could not be read.
+            remedy = (
+                "a failing disk looks the same: look after the disk and run "
+                f"`labelkin doctor {folder}` before you restore a backup"
+            )
+            return CollectionDamagedError(f"{self.path}: {error}", remedy)
         if self._is_closed:
             return CollectionError(f"{folder}: the collection is closed")
         if "no such table" in str(error):
@@ -447,4 +479,7 @@ class Database:
             )
         if primary == sqlite3.SQLITE_CANTOPEN:
             return CollectionDamagedError(f"{self.path}: missing or cannot be opened")
+        if primary == sqlite3.SQLITE_IOERR:
+            remedy = f"look after the disk, then run `labelkin doctor {folder}`"
+            return CollectionError(f"{self.path}: {error}; what was stored is kept", remedy)
         return CollectionError(f"{self.path}: {error}")

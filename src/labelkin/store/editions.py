@@ -11,11 +11,9 @@ from __future__ import annotations
 import sqlite3
 import time
 from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +24,7 @@ from labelkin.store.database import DATABASE_NAME, EDITION_TABLES
 from labelkin.store.derived import BuildProgress
 from labelkin.store.label_sets import COLUMN_TYPE, LabelSets, Rows
 from labelkin.store.reader import Reader
+from labelkin.store.reports import EditionReport, WithdrawnHeading
 from labelkin.store.rows import (
     ResolvedLabels,
     Values,
@@ -34,9 +33,16 @@ from labelkin.store.rows import (
     concept_to_json,
     corrected_values,
 )
-from labelkin.store.writer import add_tombstones, insert_concepts, log_change, move_documents
+from labelkin.store.writer import (
+    add_tombstones,
+    insert_concepts,
+    log_change,
+    move_documents,
+    update_concepts,
+)
 from labelkin.vocab.concept import Concept
-from labelkin.vocab.editions import EditionDiff, compare_editions
+from labelkin.vocab.editions import EditionDiff, compare_editions, completed
+from labelkin.vocab.names import name_key
 from labelkin.vocab.vocabulary import Vocabulary
 from labelkin.wording import counted
 
@@ -52,60 +58,6 @@ _LANGUAGE = 4
 _MOST_LOST = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class WithdrawnHeading:
-    """A heading that can no longer be suggested, and the documents that carry it.
-
-    `successors` are the headings that it was split into. `count` documents carry it;
-    `documents` has the ids of those, of the first hundred if there are more.
-    """
-
-    id: str
-    name: str
-    successors: tuple[str, ...] = ()
-    documents: tuple[str, ...] = ()
-    count: int = 0
-
-
-@dataclass
-class EditionReport:
-    """What an update of the vocabulary has changed, or would change.
-
-    `headings` are those that can be suggested, `changes` counts the differences between the
-    editions. `documents` have other labels: `followed` counts them by the heading that
-    another one has replaced, `resolved` by labels that the edition before lacked;
-    `unresolved` labels are still unknown. `reindexed` documents have the same headings
-    under other names. `withdrawn_documents` carry headings that can no longer be
-    suggested. `new_to_models` counts for each trained model the new headings that
-    it does not know.
-    """
-
-    headings: int
-    changes: dict[str, int]
-    is_changed: bool = False
-    documents: int = 0
-    reindexed: int = 0
-    followed: Counter[str] = field(default_factory=Counter)
-    resolved: Counter[str] = field(default_factory=Counter)
-    unresolved: Counter[str] = field(default_factory=Counter)
-    withdrawn: list[WithdrawnHeading] = field(default_factory=list)
-    withdrawn_documents: int = 0
-    new_headings: list[str] = field(default_factory=list)
-    new_to_models: dict[str, int] = field(default_factory=dict)
-    seconds: float = 0.0
-
-    def to_json(self) -> dict[str, Any]:
-        """The report for programs."""
-        # Before Python 3.12, asdict breaks counters.
-        counters = {
-            "followed": dict(self.followed),
-            "resolved": dict(self.resolved),
-            "unresolved": dict(self.unresolved),
-        }
-        plain = replace(self, followed=Counter(), resolved=Counter(), unresolved=Counter())
-        return {**asdict(plain), **counters}
-
-
 def update_vocabulary(
     collection: Collection,
     vocabulary: Vocabulary,
@@ -117,8 +69,10 @@ def update_vocabulary(
     """Make `vocabulary` the collection's edition; with `dry_run`, report and change nothing.
 
     Concepts that it lacks keep their columns and become deprecated, except those that
-    labels of documents have brought (`[labels] unknown = "keep"`). An edition that
-    lacks most headings is refused without `force`.
+    labels of documents have brought (`[labels] unknown = "keep"`). What it says nothing
+    about stays: names in languages that it does not have, a hierarchy if it has none (see
+    `vocab.editions.completed`). An edition that lacks most headings is refused without
+    `force`.
     """
     return _Update(collection, vocabulary, force, progress).run(dry_run)
 
@@ -128,8 +82,9 @@ def undo_vocabulary(
 ) -> EditionReport:
     """Restore the edition before the last update, and the labels that the update has changed.
 
-    Documents that were added or changed since stay as they are. Concepts that only the
-    undone edition has keep their columns and become deprecated.
+    Documents that were added or changed since keep their headings; labels of theirs that
+    did not resolve are resolved again. Concepts that only the undone edition has keep their
+    columns and become deprecated; no label resolves to them.
     """
     return _Undo(collection, progress).run(dry_run)
 
@@ -183,13 +138,22 @@ class _Withdrawn:
     documents: int
 
     @classmethod
-    def of(cls, reader: Reader, transition: _Transition, gone: Rows) -> _Withdrawn:
-        """Those with most documents first; rows in `gone` do not count."""
+    def of(cls, reader: Reader, transition: _Transition, restored: Rows) -> _Withdrawn:
+        """Those with most documents first; rows in `restored` count by their former labels."""
         columns = transition.withdrawn()
         is_withdrawn = np.zeros(len(transition.before), dtype=np.bool_)
         is_withdrawn[columns] = True
-        rows = np.setdiff1d(reader.label_sets().rows_with(is_withdrawn), gone)
+        gone = reader.tombstones()
+        rows = np.setdiff1d(reader.label_sets().rows_with(is_withdrawn), np.union1d(gone, restored))
         counts, listed = _carriers(reader.label_sets(), rows, is_withdrawn)
+        documents = len(rows)
+        for row, of_row in _former_columns(reader, np.setdiff1d(restored, gone)):
+            carried = of_row[is_withdrawn[of_row]]
+            documents += bool(len(carried))
+            counts[carried] += 1
+            for column in carried.tolist():
+                if len(of_column := listed.setdefault(column, [])) < _LISTED:
+                    of_column.append(row)
         ids = reader.ids_of(sorted({row for of_one in listed.values() for row in of_one}))
         successors = transition.diff.successors()
         concepts = {column: transition.after[column] for column in columns}
@@ -203,7 +167,15 @@ class _Withdrawn:
             )
             for column, concept in concepts.items()
         ]
-        return cls(sorted(headings, key=lambda one: (-one.count, one.id)), len(rows))
+        return cls(sorted(headings, key=lambda one: (-one.count, one.id)), documents)
+
+
+def _former_columns(reader: Reader, rows: Rows) -> Iterator[tuple[int, npt.NDArray[np.int32]]]:
+    """Rows and the columns that their documents had before the last update."""
+    for start in range(0, len(rows), _PAGE):
+        page = reader.former_labels(rows[start : start + _PAGE].tolist())
+        for row, (labels, *_) in sorted(page.items()):
+            yield row, np.frombuffer(labels, dtype=COLUMN_TYPE)
 
 
 def _carriers(
@@ -237,6 +209,7 @@ class _Change(ABC):
     def __init__(self, collection: Collection, progress: BuildProgress | None) -> None:
         self._collection = collection
         self._progress = progress
+        self._keeps_unknown = collection.config.labels.unknown == "keep"
 
     @abstractmethod
     def transition(self, reader: Reader) -> _Transition:
@@ -283,12 +256,42 @@ class _Change(ABC):
         report.seconds = time.monotonic() - started
         return report
 
+    def _resolved(
+        self, values: Values, transition: _Transition, report: EditionReport, *, follows: bool
+    ) -> Values:
+        """A document's labels with those resolved that can be; with `follows`, replaced ones too.
+
+        The result is that of `corrected_values`.
+        """
+        stored = ResolvedLabels.stored(*values[_LABELS])
+        resolved = ResolvedLabels()
+        for label in stored.order:
+            is_major = label in stored.major
+            column: int | None
+            if isinstance(label, int):
+                column = int(transition.successors[label]) if follows else label
+                if column != label:
+                    report.followed[transition.before[label].id] += 1
+            else:
+                name = stored.unresolved[label]
+                column = transition.after.resolve(
+                    label, name, values[_LANGUAGE] or "", guess=not self._keeps_unknown
+                ).column
+                if column is None:
+                    report.unresolved[label] += 1
+                    resolved.add(label, name, is_major=is_major)
+                    continue
+                report.resolved[label] += 1
+                column = int(transition.successors[column])
+            resolved.add(column, is_major=is_major)
+        return corrected_values(values, resolved, values[-1])
+
     def _withdrawn(self, reader: Reader, transition: _Transition) -> _Withdrawn:
-        gone = reader.tombstones()
         # An update leaves headings that it withdraws to their documents, undoing it does not.
+        restored = np.zeros(0, dtype=np.int64)
         if not self.can_be_undone:
-            gone = np.union1d(gone, self.rows(reader, transition))
-        return _Withdrawn.of(reader, transition, gone)
+            restored = reader.rows_with_former_labels()
+        return _Withdrawn.of(reader, transition, restored)
 
     def _apply(
         self,
@@ -355,12 +358,12 @@ class _Update(_Change):
         super().__init__(collection, progress)
         self._vocabulary = vocabulary
         self._force = force
-        self._keeps_unknown = collection.config.labels.unknown == "keep"
 
     def transition(self, reader: Reader) -> _Transition:
         """From the reader's vocabulary to the new edition."""
         before = reader.vocabulary
-        diff = compare_editions(before, self._vocabulary)
+        edition = completed(before, self._vocabulary)
+        diff = compare_editions(before, edition)
         headings, removed = diff.old, diff.changes["removed"]
         if self._keeps_unknown:
             is_from_label = reader.columns_from_labels()
@@ -380,7 +383,7 @@ class _Update(_Change):
                 f"the new edition lacks {lost:,} of {counted(headings, 'heading')}; is it another "
                 "vocabulary? `--force` (force=True) updates all the same"
             )
-        return _Transition(before, _updated(before, self._vocabulary, diff), diff)
+        return _Transition(before, _updated(before, edition, diff), diff)
 
     def rows(self, reader: Reader, transition: _Transition) -> Rows:
         """The rows with headings that were replaced, or with labels that were unknown."""
@@ -397,35 +400,9 @@ class _Update(_Change):
     ) -> dict[int, Values]:
         """Labels that follow their headings, and those that can be resolved now."""
         return {
-            row: corrected_values(values, self._followed(values, transition, report), values[-1])
+            row: self._resolved(values, transition, report, follows=True)
             for row, values in page.items()
         }
-
-    def _followed(
-        self, values: Values, transition: _Transition, report: EditionReport
-    ) -> ResolvedLabels:
-        stored = ResolvedLabels.stored(*values[_LABELS])
-        followed = ResolvedLabels()
-        for label in stored.order:
-            is_major = label in stored.major
-            column: int | None
-            if isinstance(label, int):
-                column = int(transition.successors[label])
-                if column != label:
-                    report.followed[transition.before[label].id] += 1
-            else:
-                name = stored.unresolved[label]
-                column = transition.after.resolve(
-                    label, name, values[_LANGUAGE] or "", guess=not self._keeps_unknown
-                ).column
-                if column is None:
-                    report.unresolved[label] += 1
-                    followed.add(label, name, is_major=is_major)
-                    continue
-                report.resolved[label] += 1
-                column = int(transition.successors[column])
-            followed.add(column, is_major=is_major)
-        return followed
 
 
 class _Undo(_Change):
@@ -443,25 +420,43 @@ class _Undo(_Change):
             )
         before = reader.vocabulary
         after = Vocabulary(
-            _restored(concept, former[column]) if column in former else concept
-            for column, concept in enumerate(before)
+            (
+                _restored(concept, former[column]) if column in former else concept
+                for column, concept in enumerate(before)
+            ),
+            former_names=reader.former_names(before=reader.edition()),
         )
-        return _Transition(before, after, compare_editions(before, after))
+        diff = compare_editions(before, after)
+        for kind in ("merged", "split"):
+            # Undoing adds no links: what only names would lead to is not replaced.
+            linked = [one for one in diff.changes[kind] if after.successors(one.concept)]
+            diff.changes["deprecated"].extend(
+                replace(one, after=()) for one in diff.changes[kind] if one not in linked
+            )
+            diff.changes[kind][:] = linked
+        return _Transition(before, after, diff)
 
     def rows(self, reader: Reader, transition: _Transition) -> Rows:  # noqa: ARG002
-        """The rows that the update has given other labels."""
-        return reader.rows_with_former_labels()
+        """The rows that the update has given other labels, and those with unknown labels."""
+        return np.union1d(reader.rows_with_former_labels(), reader.rows_with_unresolved())
 
     def labels(
         self,
         reader: Reader,
-        transition: _Transition,  # noqa: ARG002
+        transition: _Transition,
         page: Mapping[int, Values],
-        report: EditionReport,  # noqa: ARG002
+        report: EditionReport,
     ) -> dict[int, Values]:
-        """The labels that the update has replaced."""
+        """The labels that the update has replaced; others that can be resolved now."""
         former = reader.former_labels(list(page))
-        return {row: _with_labels(page[row], labels) for row, labels in former.items()}
+        labels = {}
+        for row, values in page.items():
+            if row in former:
+                labels[row] = _with_labels(values, former[row])
+                report.unresolved.update(ResolvedLabels.stored(*former[row]).unresolved.keys())
+            else:
+                labels[row] = self._resolved(values, transition, report, follows=False)
+        return labels
 
 
 class _Writer:
@@ -502,9 +497,16 @@ class _Writer:
                     *((column, None) for column in self._transition.appended),
                 ),
             )
-        self._connection.executemany(
-            'UPDATE concepts SET concept = ? WHERE "column" = ?',
-            ((concept_to_json(after[column]), column) for column in self._transition.changed),
+            self._connection.executemany(
+                "INSERT OR IGNORE INTO former_names VALUES (?, ?, ?)",
+                ((*one, self._before.number + 1) for one in after.former_names),
+            )
+        else:
+            self._connection.execute(
+                "DELETE FROM former_names WHERE generation = (SELECT max(generation) FROM editions)"
+            )
+        update_concepts(
+            self._connection, ((column, after[column]) for column in self._transition.changed)
         )
         insert_concepts(
             self._connection, ((column, after[column]) for column in self._transition.appended)
@@ -513,6 +515,7 @@ class _Writer:
     def _forget_former(self) -> None:
         self._connection.execute("DELETE FROM former_concepts")
         self._connection.execute("DELETE FROM former_labels")
+        self._connection.execute("DELETE FROM former_rows")
 
     def move(self, labels: Mapping[int, Values], former: Mapping[int, Values]) -> None:
         """Give documents new rows with `corrected_values`; `former` labels can be restored."""
@@ -525,6 +528,15 @@ class _Writer:
             self._connection.executemany(
                 "INSERT INTO former_labels VALUES (?, ?, ?, ?)",
                 ((moves[row], *values) for row, values in former.items()),
+            )
+            self._connection.executemany(
+                "INSERT INTO former_rows VALUES (?, ?)", ((moves[row], row) for row in former)
+            )
+        else:
+            # With its former labels, a document is as it was in the row before the update.
+            self._connection.executemany(
+                "INSERT INTO moves SELECT ?, former FROM former_rows WHERE row = ?",
+                ((moves[row], row) for row in former),
             )
         self._connection.executemany(
             "INSERT INTO moves VALUES (?, ?)",
@@ -557,7 +569,7 @@ def _updated(before: Vocabulary, edition: Vocabulary, diff: EditionDiff) -> Voca
         for kind in ("removed", "merged", "split")
         for change in diff.changes[kind]
     }
-    updated = Vocabulary()
+    concepts = []
     for concept in before:
         now = edition.get(concept.id)
         if now is None:
@@ -566,17 +578,29 @@ def _updated(before: Vocabulary, edition: Vocabulary, diff: EditionDiff) -> Voca
             # Without links of the edition's own: those that names have given, now or before.
             before_that = concept.replaced_by if concept.deprecated else now.replaced_by
             now = replace(now, replaced_by=merged.get(concept.id, before_that))
-        updated.add(now)
-    for concept in edition:
-        if concept.id not in before:
-            updated.add(concept)
-    return updated
+        concepts.append(now)
+    former = [
+        (column, name)
+        for column, concept in enumerate(before)
+        if not concept.undone
+        for name in _lost_names(concept, concepts[column])
+    ]
+    concepts += [concept for concept in edition if concept.id not in before]
+    return Vocabulary(concepts, dict.fromkeys((*before.former_names, *former)))
+
+
+def _lost_names(before: Concept, after: Concept) -> list[str]:
+    """The names, synonyms and notations that a concept has no longer."""
+    if before == after:
+        return []
+    keys = {name_key(name) for name in (*after.all_names(), *after.notations)}
+    return [name for name in (*before.all_names(), *before.notations) if name_key(name) not in keys]
 
 
 def _restored(concept: Concept, former: str | None) -> Concept:
     """A concept as it was; one that the former edition lacks is deprecated."""
     if former is None:
-        return replace(concept, deprecated=True, replaced_by=())
+        return replace(concept, deprecated=True, replaced_by=(), undone=True)
     try:
         return concept_from_json(former)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
@@ -587,7 +611,7 @@ def _restored(concept: Concept, former: str | None) -> Concept:
 
 
 def _shown(vocabulary: Vocabulary, column: int) -> Concept:
-    """What a heading goes by: the one that has replaced it, else itself."""
+    """What a heading goes by: the one heading that has replaced it, else itself."""
     concept = vocabulary[column]
     return concept.current(vocabulary.get) or concept
 

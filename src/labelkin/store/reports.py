@@ -1,9 +1,10 @@
-"""The reports of adding and removing documents."""
+"""The reports of adding and removing documents, and of changing the vocabulary."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
 from labelkin.corpus.document import Correction, Document
 
@@ -25,8 +26,9 @@ class AddReport:
     """The outcome of one `add`, label occurrences included.
 
     Each document is one of added, replaced, unchanged, stale (older than the
-    stored one) or duplicate: one that a later record of the same `add` replaced.
-    `duplicate_ids` are some of these. Each correction is one of corrected,
+    stored one, or no newer than one that its source has deleted) or duplicate:
+    one that a later record of the same `add` replaced. `duplicate_ids` are some of
+    these. Each correction is one of corrected,
     unchanged, stale, duplicate or missing: one of a document that is not stored,
     with some of their ids in `missing_ids`. `unlabelled` counts the records that
     were to correct a stored document but have no labels. `left_out` lists the
@@ -85,6 +87,13 @@ class AddReport:
         self.stale += 1
         self._leave_out(item, f"revision {item.revision}, older than {stored} in the collection")
 
+    def add_deleted(self, item: Document | Correction, deleted: str | None) -> None:
+        """Count a record that is no newer than one that its source has deleted since."""
+        self.stale += 1
+        self._leave_out(
+            item, f"revision {item.revision}, no newer than {deleted}, which its source has deleted"
+        )
+
     def add_unlabelled(self, document: Document) -> None:
         """Count a record without labels that was to correct a stored document."""
         self.unlabelled += 1
@@ -128,3 +137,57 @@ class RemoveReport:
 
     removed: int
     missing: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WithdrawnHeading:
+    """A heading that can no longer be suggested, and the documents that carry it.
+
+    `successors` are the headings that it was split into. `count` documents carry it;
+    `documents` has the ids of those, of the first hundred if there are more.
+    """
+
+    id: str
+    name: str
+    successors: tuple[str, ...] = ()
+    documents: tuple[str, ...] = ()
+    count: int = 0
+
+
+@dataclass
+class EditionReport:
+    """What an update of the vocabulary has changed, or would change.
+
+    `headings` are those that can be suggested, `changes` counts the differences between the
+    editions. `documents` have other labels: `followed` counts them by the heading that
+    another one has replaced, `resolved` by labels that the edition before lacked;
+    `unresolved` labels are unknown in the edition. `reindexed` documents have the same headings
+    under other names. `withdrawn_documents` carry headings that can no longer be
+    suggested. `new_to_models` counts for each trained model the new headings that
+    it does not know.
+    """
+
+    headings: int
+    changes: dict[str, int]
+    is_changed: bool = False
+    documents: int = 0
+    reindexed: int = 0
+    followed: Counter[str] = field(default_factory=Counter)
+    resolved: Counter[str] = field(default_factory=Counter)
+    unresolved: Counter[str] = field(default_factory=Counter)
+    withdrawn: list[WithdrawnHeading] = field(default_factory=list)
+    withdrawn_documents: int = 0
+    new_headings: list[str] = field(default_factory=list)
+    new_to_models: dict[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """The report for programs."""
+        # Before Python 3.12, asdict breaks counters.
+        counters = {
+            "followed": dict(self.followed),
+            "resolved": dict(self.resolved),
+            "unresolved": dict(self.unresolved),
+        }
+        plain = replace(self, followed=Counter(), resolved=Counter(), unresolved=Counter())
+        return {**asdict(plain), **counters}

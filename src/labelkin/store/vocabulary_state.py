@@ -34,7 +34,7 @@ class VocabularyState:
         self.derived = Memo(_DERIVED)
         self._values = Memo()
         self._look_ups = 0
-        # Within an edition, concepts are only appended: those of an earlier state are still right.
+        # The caller knows that concepts were only appended: those of an earlier state are right.
         self._base = previous.loaded() if previous is not None else None
 
     def loaded(self) -> Vocabulary | None:
@@ -76,10 +76,9 @@ class VocabularyState:
         return self._look_ups > _LOOK_UPS or self._values.peek("places") is not None
 
     def _read(self, reader: Reader) -> Vocabulary:
-        base = self._base if self._base is not None else Vocabulary()
-        self._base = None
-        if len(base) > self.width:
-            base = Vocabulary()
+        base, self._base = self._base, None
+        if base is None or len(base) > self.width:
+            base = Vocabulary(former_names=reader.former_names())
         return base.extended(reader.concepts_from(len(base), self.width))
 
 

@@ -6,10 +6,12 @@ import secrets
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TypeVar
+
+import numpy as np
 
 from labelkin.corpus.document import CorpusItem, Correction, Deletion, Document
 from labelkin.corpus.language import clear_language, usual_languages
@@ -17,12 +19,14 @@ from labelkin.corpus.text import is_valid_id
 from labelkin.exceptions import InputError
 from labelkin.store.changes import Stored, changes_by_id
 from labelkin.store.collection import Collection
+from labelkin.store.database import DELETIONS_TABLE, MOVES_TABLE, REVIVALS_TABLE
 from labelkin.store.reader import Generation
 from labelkin.store.reports import AddReport, RemoveReport
 from labelkin.store.rows import (
     DOCUMENT_COLUMNS,
     ResolvedLabels,
     Values,
+    checked_values,
     concept_to_json,
     corrected_values,
     document_values,
@@ -37,6 +41,8 @@ _ROWS_A_SEGMENT = 50_000
 _CHARACTERS_A_BATCH = 20_000_000
 # Where `document_values` has the checksum of the stored values.
 _CHECKSUM = -2
+# And the language, the columns of the labels and the checksum of the text.
+_LANGUAGE, _LABELS, _TEXT = 4, 6, -1
 
 Progress = Callable[[AddReport], None]
 Item = TypeVar("Item")
@@ -124,14 +130,14 @@ class _WriterVocabulary:
         self._languages: Counter[str] | None = None
         self._is_own = False
         self._vocabulary = Vocabulary()
-        self._edition = 0
+        self._changed = 0
 
     def at(self, generation: Generation) -> Vocabulary:
         """The vocabulary of the collection's present state."""
-        edition = self._collection.edition()
-        if len(self._vocabulary) != generation.next_column or edition != self._edition:
+        changed = self._collection.concepts_changed()
+        if len(self._vocabulary) != generation.next_column or changed != self._changed:
             self._vocabulary = self._collection.vocabulary
-            self._edition = edition
+            self._changed = changed
             self._is_own = False
         return self._vocabulary
 
@@ -158,6 +164,14 @@ class _WriterVocabulary:
             self._vocabulary = self._vocabulary.extended(())
             self._is_own = True
         return self._vocabulary.add(concept)
+
+    def column_of_undone(self, label: str) -> int | None:
+        """The column of the undone concept with this id, whose place no other can take."""
+        return self._vocabulary.column(label) if label in self._vocabulary else None
+
+    def names(self, column: int) -> Mapping[str, str]:
+        """The preferred names of the concept in a column."""
+        return self._vocabulary[column].names
 
     def resolve(self, label: str, name: str, language: str, *, guess: bool) -> Resolution:
         """The concept that a label stands for, or the one that has replaced it."""
@@ -196,13 +210,19 @@ class _Batch:
         self._first_row = first_row
         self._report = AddReport()
         self._new_concepts: list[tuple[int, Concept]] = []
+        self._revived: dict[int, Concept] = {}
 
     def store(self, items: Sequence[CorpusItem], removed: set[str] | None = None) -> AddReport:
         """Write the batch; `removed` collects the ids of documents that were removed."""
         with self._collection.database.transaction() as connection:
             before = self._collection.generation()
             stored = _stored(connection, items)
-            changes = changes_by_id(items, stored, self._report, take_older=self._take_older)
+            # Who removes a document with `remove` may add it again.
+            deleted = _deleted(connection, items) if removed is None else {}
+            before_that = dict(deleted)
+            changes = changes_by_id(
+                items, stored, self._report, deleted=deleted, take_older=self._take_older
+            )
             if any(not isinstance(change.item, Deletion) for change in changes.values()):
                 self._vocabulary.at(before)
             expected = self._vocabulary.expected_languages(
@@ -214,6 +234,8 @@ class _Batch:
             )
             added: list[Values | _Corrected] = []
             dropped: list[int] = []
+            moves: list[tuple[int, int]] = []
+            relabelled: set[int] = set()
             revised: list[tuple[str | None, int]] = []
             for identifier, change in changes.items():
                 known, item = stored.get(identifier), change.item
@@ -233,15 +255,63 @@ class _Batch:
                     new = self._corrected(connection, item, known)
                 if new is not None:
                     self._report.corrected += change.corrections
+                    if known is not None and _is_moved(new, known):
+                        moves.append((before.next_row + len(added), known.row))
+                        if not known.has_labels_of(_labels(new)):
+                            relabelled.add(known.row)
                     added.append(new)
                     dropped += [] if known is None else [known.row]
                 else:
                     self._report.unchanged += change.corrections
                     if known is not None and item.revision != known.revision:
                         revised.append((item.revision, known.row))
-            if added or dropped or revised or self._new_concepts:
-                self._write(connection, before, added, dropped, revised)
+            # What only has another revision keeps its row: nothing is derived from a revision.
+            connection.executemany("UPDATE documents SET revision = ? WHERE row = ?", revised)
+            for renamed in self._renamed(before, dropped):
+                moves.append((before.next_row + len(added), renamed.row))
+                added.append(renamed)
+                dropped.append(renamed.row)
+            if added or dropped or revised or self._new_concepts or self._revived:
+                self._write(connection, before, added, dropped)
+            if removed is None and deleted != before_that:
+                _enter_deletions(connection, before_that, deleted)
+            if moves:
+                self._enter_moves(connection, moves, relabelled)
         return self._report
+
+    def _renamed(self, before: Generation, dropped: Sequence[int]) -> Iterator[_Corrected]:
+        """The other documents that carry a revived concept which goes by other names now.
+
+        They get new rows: their index terms include the names of their headings.
+        """
+        is_renamed = np.zeros(before.next_column, dtype=np.bool_)
+        for column, concept in self._revived.items():
+            is_renamed[column] = concept.names != self._vocabulary.names(column)
+        if not is_renamed.any():
+            return
+        rows = self._collection.label_sets().rows_with(is_renamed)
+        gone = np.union1d(self._collection.tombstones(), dropped)
+        for row, values in self._collection.stored_documents(np.setdiff1d(rows, gone).tolist()):
+            yield _Corrected(row, checked_values(values, values[_LABELS:]))
+
+    def _enter_moves(
+        self,
+        connection: sqlite3.Connection,
+        moves: Sequence[tuple[int, int]],
+        relabelled: Container[int],
+    ) -> None:
+        """Enter documents that have only moved, with new and former rows.
+
+        Undoing an update still finds those whose labels are exactly as they were.
+        """
+        connection.execute(MOVES_TABLE)
+        connection.executemany("INSERT INTO moves VALUES (?, ?)", moves)
+        for table in ("former_labels", "former_rows"):
+            if has_table(connection, table):
+                connection.executemany(
+                    f"UPDATE {table} SET row = ? WHERE row = ?",
+                    (move for move in moves if move[1] not in relabelled),
+                )
 
     def _write(
         self,
@@ -249,18 +319,22 @@ class _Batch:
         before: Generation,
         added: list[Values | _Corrected],
         dropped: list[int],
-        revised: list[tuple[str | None, int]],
     ) -> None:
         rows = list(enumerate(added, start=before.next_row))
         add_tombstones(connection, dropped, before.number + 1)
-        # What only has another revision keeps its row: nothing is derived from a revision.
-        connection.executemany("UPDATE documents SET revision = ? WHERE row = ?", revised)
         move_documents(
             connection,
             ((row, *one.values, one.row) for row, one in rows if isinstance(one, _Corrected)),
         )
         connection.executemany("DELETE FROM documents WHERE row = ?", ((row,) for row in dropped))
         insert_concepts(connection, self._new_concepts)
+        if self._revived:
+            update_concepts(connection, self._revived.items())
+            connection.execute(REVIVALS_TABLE)
+            connection.executemany(
+                "INSERT OR REPLACE INTO revivals VALUES (?, ?)",
+                ((column, before.number + 1) for column in self._revived),
+            )
         connection.executemany(
             "INSERT INTO documents (row, id, title, body, fields, language, metadata, labels, "
             "unresolved, heading_order, revision, digest, text_checksum) "
@@ -268,7 +342,7 @@ class _Batch:
             ((row, *values) for row, values in rows if not isinstance(values, _Corrected)),
         )
         log_change(connection, before, len(added), len(self._new_concepts))
-        self._report.new_concepts = len(self._new_concepts)
+        self._report.new_concepts = len(self._new_concepts) + len(self._revived)
 
     def _document(
         self, document: Document, known: Stored | None, expected: Sequence[str]
@@ -316,8 +390,12 @@ class _Batch:
             column = resolution.column
             if column is None and self._keep_unknown and resolution.match is Match.UNKNOWN:
                 concept = _ad_hoc_concept(label, name, language)
-                column = self._vocabulary.add(concept)
-                self._new_concepts.append((column, concept))
+                column = self._vocabulary.column_of_undone(label)
+                if column is None:
+                    column = self._vocabulary.add(concept)
+                    self._new_concepts.append((column, concept))
+                else:
+                    self._revived.setdefault(column, concept)
             if column is not None:
                 labels.add(column, is_major=label in major)
                 continue
@@ -329,6 +407,25 @@ class _Batch:
         self._report.labels_resolved += resolved
         self._report.without_labels += resolved == 0
         return labels
+
+
+def _is_moved(new: Values | _Corrected, known: Stored) -> bool:
+    """Whether a document changes neither its text and language nor its headings."""
+    if isinstance(new, _Corrected):
+        return bool(new.values[0] == known.labels)
+    stored = (known.language, known.labels, known.text)
+    return (new[_LANGUAGE], new[_LABELS], new[_TEXT]) == stored
+
+
+def _labels(new: Values | _Corrected) -> Values:
+    """The values of LABEL_COLUMNS."""
+    return new.values[:3] if isinstance(new, _Corrected) else new[_LABELS : _LABELS + 3]
+
+
+def has_table(connection: sqlite3.Connection, name: str) -> bool:
+    """Whether the database has a table."""
+    statement = "SELECT 1 FROM sqlite_master WHERE name = ?"
+    return connection.execute(statement, (name,)).fetchone() is not None
 
 
 def add_tombstones(connection: sqlite3.Connection, rows: Iterable[int], generation: int) -> None:
@@ -360,6 +457,16 @@ def insert_concepts(
     )
 
 
+def update_concepts(
+    connection: sqlite3.Connection, concepts: Iterable[tuple[int, Concept]]
+) -> None:
+    """Write other concepts of the same ids into their columns."""
+    connection.executemany(
+        'UPDATE concepts SET concept = ? WHERE "column" = ?',
+        ((concept_to_json(concept), column) for column, concept in concepts),
+    )
+
+
 def log_change(connection: sqlite3.Connection, before: Generation, rows: int, columns: int) -> None:
     """Enter a generation with more rows and columns into the change log."""
     token = secrets.token_hex(8)
@@ -381,10 +488,36 @@ def _stored(connection: sqlite3.Connection, items: Iterable[CorpusItem]) -> dict
     marks = ", ".join("?" * len(wanted))
     rows = connection.execute(
         "SELECT id, row, digest, language, revision, body != '' OR fields IS NOT NULL, "
-        f"length(labels) > 0 OR unresolved IS NOT NULL FROM documents WHERE id IN ({marks})",
+        "length(labels) > 0 OR unresolved IS NOT NULL, labels, text_checksum, unresolved, "
+        "heading_order "
+        f"FROM documents WHERE id IN ({marks})",
         wanted,
     )
     return {identifier: Stored(*values) for identifier, *values in rows}
+
+
+def _deleted(connection: sqlite3.Connection, items: Iterable[CorpusItem]) -> dict[str, str]:
+    """The revisions that deleted documents had, for the ids of these items."""
+    if not has_table(connection, "deletions"):
+        return {}
+    wanted = list({item.id for item in items if is_valid_id(item.id)})
+    marks = ", ".join("?" * len(wanted))
+    return dict(
+        connection.execute(f"SELECT id, revision FROM deletions WHERE id IN ({marks})", wanted)
+    )
+
+
+def _enter_deletions(
+    connection: sqlite3.Connection, before: Mapping[str, str], after: Mapping[str, str]
+) -> None:
+    connection.execute(DELETIONS_TABLE)
+    connection.executemany(
+        "DELETE FROM deletions WHERE id = ?", ((one,) for one in before if one not in after)
+    )
+    connection.executemany(
+        "INSERT OR REPLACE INTO deletions VALUES (?, ?)",
+        (one for one in after.items() if before.get(one[0]) != one[1]),
+    )
 
 
 def _batches(items: Iterable[Item], size: int) -> Generator[list[Item]]:

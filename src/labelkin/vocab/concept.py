@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 # In place of a language code.
 ALL_LANGUAGES = "all"
@@ -19,7 +20,8 @@ class Concept:
     `Vocabulary.narrower` gives the inverse of `broader`. `schemes` holds the ids
     of concept schemes. `groups` maps the ids of the groups and named schemes
     that the concept belongs to, directly or through other groups, to their
-    names and notations.
+    names and notations. `undone` concepts are those that only an edition had which
+    was undone since: documents may carry them, but no label resolves to them.
     """
 
     id: str
@@ -32,6 +34,7 @@ class Concept:
     deprecated: bool = False
     replaced_by: tuple[str, ...] = ()
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    undone: bool = False
 
     def name(self, language: str = "en") -> str:
         """The preferred name in `language`, else in English, else in any, else the id.
@@ -43,6 +46,11 @@ class Concept:
             return " / ".join(dict.fromkeys(self.names.values())) or self.id
         known = self.name_language(language)
         return self.id if known is None else self.names[known]
+
+    def names_as_json(self, language: str) -> dict[str, Any]:
+        """The name in a language, with `all` also the names by language."""
+        names = {"names": dict(self.names)} if language == ALL_LANGUAGES else {}
+        return {"name": self.name(language), **names}
 
     def name_language(self, language: str = "en") -> str | None:
         """The language of the preferred name that `name` gives; None if there is no name."""
@@ -62,17 +70,32 @@ class Concept:
         for names in self.synonyms.values():
             yield from names
 
-    def current(self, find: Callable[[str], Concept | None]) -> Concept | None:
-        """The concept that has replaced this one, itself if it is not deprecated, None if neither.
+    def successors(self, find: Callable[[str], Concept | None]) -> list[Concept]:
+        """The concepts in use that replaced-by links lead to, directly or through others.
 
         `find` gives the concept with an id, if the vocabulary has it.
         """
-        concept, seen = self, {self.id}
-        while concept.deprecated:
-            successors = (find(identifier) for identifier in concept.replaced_by)
-            successor = next((one for one in successors if one is not None), None)
-            if successor is None or successor.id in seen:
-                return None
-            seen.add(successor.id)
-            concept = successor
-        return concept
+        current: list[Concept] = []
+        seen = {self.id}
+        ahead = [*self.replaced_by]
+        while ahead:
+            one = find(ahead.pop(0))
+            if one is None or one.id in seen:
+                continue
+            seen.add(one.id)
+            if one.deprecated:
+                ahead += one.replaced_by
+            else:
+                current.append(one)
+        return current
+
+    def current(self, find: Callable[[str], Concept | None]) -> Concept | None:
+        """The one concept that has replaced this one; itself if it is not deprecated.
+
+        None if no concept has replaced it, or several have: which of them a text is about,
+        only people can tell.
+        """
+        if not self.deprecated:
+            return self
+        successors = self.successors(find)
+        return successors[0] if len(successors) == 1 else None

@@ -5,7 +5,8 @@ with the words inverted at the comma (`Diabetes Mellitus, Type 2` = `Type 2
 Diabetes Mellitus`); and the last part of a URI. From names on, case, white space
 and Unicode form are ignored, names in the document's own language precede those
 in others, names of current concepts precede those of deprecated ones, and a name
-that two concepts share in one step resolves to neither.
+that two concepts share in one step resolves to neither. A label that nothing else
+matches may be a former name, by which an earlier edition knew exactly one concept.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ class Match(Enum):
     SYNONYM = "synonym"
     TURNED = "inverted at the comma"
     URI_TAIL = "last part of a URI"
+    FORMER = "former name"
     AMBIGUOUS = "ambiguous"
     UNKNOWN = "unknown"
 
@@ -97,9 +99,12 @@ class NameIndex:
         self._current = _Names()
         self._by_language: dict[str, _Names] = {}
         self._deprecated = _Names()
+        self._former = _Names()
 
     def add(self, column: int, concept: Concept) -> None:
-        """Index `concept` under its column."""
+        """Index `concept` under its column, unless its edition was undone."""
+        if concept.undone:
+            return
         self._ids[concept.id] = column
         _add_keys(self._tails, [uri_tail(concept.id)], column)
         _add_keys(self._notations, concept.notations, column)
@@ -112,6 +117,17 @@ class NameIndex:
             names = self._by_language.setdefault(language, _Names())
             preferred = [concept.names[language]] if language in concept.names else []
             names.add(column, preferred, concept.synonyms.get(language, ()))
+
+    def add_former(self, column: int, name: str) -> None:
+        """Index a name by which an earlier edition knew a concept."""
+        self._former.add(column, (), (name,))
+
+    def former(self, label: str) -> Resolution | None:
+        """The one concept that had this name in an earlier edition, if any."""
+        for column, _ in self._former.steps(name_key(label)):
+            if column is not None:
+                return None if column == _AMBIGUOUS else Resolution(column, Match.FORMER)
+        return None
 
     def resolve(self, label: str, language: str = "", *, guess: bool = True) -> Resolution:
         """The concept that `label` stands for, with names in `language` preferred.

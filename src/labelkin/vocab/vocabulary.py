@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from labelkin.exceptions import VocabularyError
 from labelkin.vocab.concept import Concept
 from labelkin.vocab.cycles import cycles, cycles_at_top, shortest_cycle
-from labelkin.vocab.names import NameIndex, Resolution, name_key, turned, uri_tail
+from labelkin.vocab.names import Match, NameIndex, Resolution, name_key, turned, uri_tail
 from labelkin.vocab.paths import paths_to_top
 
 if TYPE_CHECKING:
@@ -27,12 +27,17 @@ class Vocabulary:
 
     Label sets and models refer to columns; people and files refer to ids.
     Broader ids that are not in the vocabulary, or are the concept itself, are ignored.
+    `former_names` are pairs of a column and a name or notation that its concept had in
+    an earlier edition and has no longer. No search finds concepts that are undone.
 
     Threads may share a vocabulary for reading. `add` must not run beside
     readers; `extended` returns a larger vocabulary without changing this one.
     """
 
-    def __init__(self, concepts: Iterable[Concept] = ()) -> None:
+    def __init__(
+        self, concepts: Iterable[Concept] = (), former_names: Iterable[tuple[int, str]] = ()
+    ) -> None:
+        self.former_names = tuple(former_names)
         self._concepts: list[Concept] = []
         self._columns: dict[str, int] = {}
         self._names: NameIndex | None = None
@@ -60,7 +65,7 @@ class Vocabulary:
 
     def extended(self, concepts: Iterable[Concept]) -> Vocabulary:
         """A new vocabulary with `concepts` appended; this one stays unchanged."""
-        vocabulary = Vocabulary()
+        vocabulary = Vocabulary(former_names=self.former_names)
         vocabulary._concepts = self._concepts.copy()
         vocabulary._columns = self._columns.copy()
         for concept in concepts:
@@ -97,19 +102,7 @@ class Vocabulary:
 
     def successors(self, concept: Concept) -> tuple[str, ...]:
         """The ids of the current concepts that replaced-by links of a concept lead to."""
-        current: dict[str, None] = {}
-        seen = {concept.id}
-        ahead = [*concept.replaced_by]
-        while ahead:
-            one = self.get(ahead.pop(0))
-            if one is None or one.id in seen:
-                continue
-            seen.add(one.id)
-            if one.deprecated:
-                ahead += one.replaced_by
-            else:
-                current.setdefault(one.id)
-        return tuple(current)
+        return tuple(one.id for one in concept.successors(self.get))
 
     def successor(self, column: int) -> int:
         """The column of the one concept that has taken the place of a deprecated one.
@@ -117,11 +110,8 @@ class Vocabulary:
         The column itself if its concept is not deprecated, or if not exactly one
         concept has taken its place.
         """
-        concept = self._concepts[column]
-        if not concept.deprecated:
-            return column
-        successors = self.successors(concept)
-        return self._columns[successors[0]] if len(successors) == 1 else column
+        current = self._concepts[column].current(self.get)
+        return column if current is None else self._columns[current.id]
 
     def resolve(
         self, label: str, name: str = "", language: str = "", *, guess: bool = True
@@ -129,17 +119,25 @@ class Vocabulary:
         """The concept that `label` stands for, else the one that `name` stands for.
 
         `name` is the name that a source gives beside an id. Names in `language`
-        precede those in others. Without `guess`, a URI or id has to match
-        exactly, and `name` is ignored.
+        precede those in others, and present names precede former ones. Without
+        `guess`, a URI or id has to match exactly, and `name` is ignored.
         """
+        column = self._columns.get(label)
+        # Records mostly carry ids, for which the index of names need not be made.
+        if column is not None and not self._concepts[column].undone:
+            return Resolution(column, Match.ID)
         key = (label, name, language, guess)
         resolution = self._resolved.get(key)
         if resolution is None:
             names = self._name_index
             resolution = names.resolve(label, language, guess=guess)
+            by_name = resolution
             if resolution.column is None and name and guess:
                 by_name = names.resolve(name, language)
                 resolution = by_name if by_name.column is not None else resolution
+            if resolution.match is Match.UNKNOWN and by_name.match is Match.UNKNOWN:
+                by_former = names.former(label) or (names.former(name) if guess else None)
+                resolution = by_former or resolution
             if len(self._resolved) >= _CACHED_RESOLUTIONS:
                 self._resolved.clear()
             self._resolved[key] = resolution
@@ -168,6 +166,8 @@ class Vocabulary:
         keys = {key, turned(key)}
         ranked = []
         for column, concept in enumerate(self._concepts):
+            if concept.undone:
+                continue
             names = {name_key(name) for name in concept.all_names()}
             if any(key == name_key(name) for name in concept.names.values()):
                 ranked.append((0, column))
@@ -195,7 +195,7 @@ class Vocabulary:
         # beginning or the end.
         keys: dict[str, str] = {}
         for concept in self._concepts:
-            for name in concept.all_names():
+            for name in () if concept.undone else concept.all_names():
                 if abs(len(name) - len(key)) <= 2:
                     other = name_key(name)
                     if other[:2] == key[:2] or other[-2:] == key[-2:]:
@@ -305,7 +305,7 @@ class Vocabulary:
         if search is None:
             from labelkin.vocab.name_search import NameSearch
 
-            search = self._search = NameSearch(self._concepts.copy())
+            search = self._search = NameSearch([one for one in self._concepts if not one.undone])
         return search
 
     @property
@@ -315,6 +315,9 @@ class Vocabulary:
             names = NameIndex()
             for column, concept in enumerate(self._concepts):
                 names.add(column, concept)
+            for column, name in self.former_names:
+                if not self._concepts[column].undone:
+                    names.add_former(column, name)
             # Assigned when complete: another thread must not see half of it.
             self._names = names
         return names

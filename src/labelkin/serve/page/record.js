@@ -7,6 +7,8 @@ import { guarded } from "./problem.js";
 
 const FULL = 50;
 let asking = 0;
+// The id of a record to open, as far as it is typed: drawing again must not lose it.
+let typedId = "";
 
 /** Ask for headings; `more` also for those that the method would leave out. */
 export async function suggest({ more = false } = {}) {
@@ -65,6 +67,7 @@ export async function openStored(id) {
       given: { metadata: stored.metadata, abstract: stored.body, fields: stored.fields },
     };
     state.item = null;
+    typedId = "";
     openRecord(
       record,
       stored.labels.map((one) => ({ id: one.id, name: one.name || one.id, major: one.major })),
@@ -221,7 +224,10 @@ function opener() {
     },
     h("label", { for: "open-id" }, t("openId")),
     h("div", { class: "row" },
-      h("input", { id: "open-id", name: "open-id", autocomplete: "off", spellcheck: false }),
+      h("input", {
+        id: "open-id", name: "open-id", autocomplete: "off", spellcheck: false, value: typedId,
+        oninput: (event) => { typedId = event.target.value; },
+      }),
       h("button", { type: "submit", id: "open" }, t("open"))),
   );
 }
