@@ -42,7 +42,7 @@ def nearest(indexer: Indexer) -> str | None:
     return near[0].id if near else None
 
 
-def soon(condition: Callable[[], bool], seconds: float = 3.0) -> float:
+def soon(condition: Callable[[], bool], seconds: float = 10.0) -> float:
     """Wait until something is true; after how many seconds it was."""
     started = time.monotonic()
     while not condition():
@@ -198,6 +198,7 @@ def test_a_required_write_is_seen_while_the_follower_is_asleep(path: Path, monke
     from labelkin import runtime
 
     monkeypatch.setattr(runtime, "_POLL_SECONDS", 60.0)
+    monkeypatch.setattr(runtime, "_OLDEST_SECONDS", 60.0)
     with Indexer.open(path, follow=True) as indexer:
         assert nearest(indexer) is None
         in_another_process(path, "i.add([Document('new', 'Zeppelin hangars', labels=('LK0005',))])")
@@ -206,6 +207,17 @@ def test_a_required_write_is_seen_while_the_follower_is_asleep(path: Path, monke
         assert nearest(indexer) == "new"
         # What is required is never taken back.
         indexer.require(1)
+        assert nearest(indexer) == "new"
+
+
+def test_no_answer_is_old_while_the_follower_is_asleep(path: Path, monkeypatch) -> None:
+    from labelkin import runtime
+
+    monkeypatch.setattr(runtime, "_POLL_SECONDS", 60.0)
+    with Indexer.open(path, follow=True) as indexer:
+        assert nearest(indexer) is None
+        in_another_process(path, "i.add([Document('new', 'Zeppelin hangars', labels=('LK0005',))])")
+        time.sleep(1.0)
         assert nearest(indexer) == "new"
 
 

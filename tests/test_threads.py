@@ -16,6 +16,8 @@ import pytest
 from labelkin import Document, Indexer, LabelkinError, Settings
 from labelkin.demo import demo_documents
 
+from .freshness import Freshness
+from .reliability.records import keep
 from .runtime_data import (
     DOCUMENTS,
     HAS_PROC,
@@ -31,10 +33,14 @@ pytest.importorskip("torch", reason="needs the extra `train`")
 pytest.importorskip("lightgbm", reason="needs the extra `rerank`")
 
 THREADS = 8
-REQUESTS = 200
+REQUESTS = 100
 # A thread's stack, connection and pages of the allocator differ from run to run.
 DESCRIPTORS_OF_A_THREAD = 3
 GROWTH = 40_000_000
+# How old an answer may be: a write that was acknowledged so long before it was asked for counts.
+OLDEST_SECONDS = 1.0
+# The same where other tests share the cores.
+OLDEST_BESIDE_TESTS = 5.0
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +68,7 @@ class Run:
     errors: list[BaseException] = field(default_factory=list)
     levels: list[tuple[int, int]] = field(default_factory=list)
     done: threading.Event = field(default_factory=threading.Event)
+    freshness: Freshness = field(default_factory=Freshness)
 
     def go(self) -> None:
         self.texts = fresh_documents()
@@ -96,7 +103,9 @@ class Run:
         count = 0
         while (count < self.requests or time.monotonic() < ends) and not self.errors:
             text, asked = choose.randrange(len(self.texts)), choose.randrange(len(self.asked))
+            started = time.monotonic()
             answer = indexer.answer([self.texts[text]], settings=self.asked[asked])
+            self.freshness.answered(answer.generation, started)
             seen = checksum(answer.suggestions[0])
             # Whoever asked the same of the same generation got the same.
             earlier = self.answers[answer.generation].setdefault((text, asked), seen)
@@ -125,6 +134,7 @@ class Run:
                     indexer.remove(gone)
                 else:
                     continue
+                self.freshness.wrote(indexer.collection.generation().number)
                 answer = indexer.answer([documents[0] if documents else self.texts[0]])
                 # A thread sees its own writes at its next call.
                 assert answer.generation >= indexer.collection.generation().number
@@ -169,6 +179,7 @@ def checked(trained: tuple[Path, list[str]], folder: Path, run: Run) -> None:
     assert run.errors == []
     assert len(run.changes) > 10
     assert len(run.answers) > 3
+    assert run.freshness.oldest_asked <= (OLDEST_SECONDS if run.seconds else OLDEST_BESIDE_TESTS)
     assert replayed(run, folder / "copy") > 0.2 * THREADS * min(run.requests, 100)
     if HAS_PROC:
         settled = run.levels[len(run.levels) // 3 :]
@@ -239,8 +250,17 @@ def test_ten_minutes_of_mixed_requests(trained, tmp_path: Path) -> None:
     run = Run(path, methods, follow=True, requests=REQUESTS, seconds=600, rest=0.3, every=5)
     checked(trained, tmp_path, run)
     first, last = run.levels[len(run.levels) // 10], run.levels[-1]
-    print(  # noqa: T201
-        f"{sum(map(len, run.answers.values())):,} different answers, "
-        f"{len(run.changes):,} changes, descriptors {first[0]} to {last[0]}, "
-        f"memory {first[1] / 1e6:.0f} to {last[1] / 1e6:.0f} MB"
+    keep(
+        "threads",
+        {
+            "seconds": run.seconds,
+            "readers": THREADS,
+            "writers": 1,
+            "different answers": sum(map(len, run.answers.values())),
+            "writes": len(run.changes),
+            "errors": len(run.errors),
+            **run.freshness.figures(),
+            "descriptors": [first[0], last[0]],
+            "megabytes": [round(first[1] / 1e6), round(last[1] / 1e6)],
+        },
     )

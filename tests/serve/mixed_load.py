@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
+from ..freshness import Freshness
 from .processes import ConnectionLostError, Server, Session, open_descriptors, resident_megabytes
 from .writers import SEEN, Record, Violation, Writer
 
@@ -56,6 +57,7 @@ class MixedLoad:
     samples: list[Sample] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     checked: int = 0
+    freshness: Freshness = field(default_factory=Freshness)
 
     def run(self) -> dict[str, Any]:
         """Run the load, check every write, and report."""
@@ -96,10 +98,25 @@ class MixedLoad:
 
     def _read(self, number: int) -> None:
         reader = Reader(self.collection, self.methods, self.records, number)
-        self._repeat(reader.step, 0.0)
+
+        def step(session: Session) -> str:
+            asked, reader.generation = time.monotonic(), None
+            kind = reader.step(session)
+            if reader.generation is not None:
+                self.freshness.answered(reader.generation, asked)
+            return kind
+
+        self._repeat(step, 0.0)
 
     def _write(self, writer: Writer) -> None:
-        self._repeat(writer.step, _REST)
+        def step(session: Session) -> str:
+            before = writer.generation
+            kind = writer.step(session)
+            if writer.generation != before:
+                self.freshness.wrote(writer.generation)
+            return kind
+
+        self._repeat(step, _REST)
 
     def _repeat(self, step: Callable[[Session], str], rest: float) -> None:
         with self.server.session() as session:
@@ -141,6 +158,7 @@ class MixedLoad:
             "errors": len(self.errors),
             "first errors": self.errors[:_LISTED_ERRORS],
             "documents compared": self.checked,
+            **self.freshness.figures(),
             "by minute": self._minutes(is_write),
             "megabytes": [round(settled[0].megabytes), round(settled[-1].megabytes)],
             "megabytes a minute": round(slope(settled, lambda one: one.megabytes), 2),
@@ -187,6 +205,8 @@ class Reader:
         self._methods = methods
         self._records = records
         self._random = random.Random(number)
+        # Of the last answer that says from which one it is.
+        self.generation: int | None = None
         self._actions: dict[str, tuple[int, Callable[[Session], None]]] = {
             "suggest (Annif)": (6, self._suggest_as_annif),
             "suggest": (4, self._suggest),
@@ -265,7 +285,10 @@ class Reader:
         answer = session.ask(method, path, **body)
         if answer.status != 200:
             raise Violation(f"{method} {path}: {answer.status} {answer.body[:300]!r}")
-        return answer.json()
+        content = answer.json()
+        if isinstance(content, dict):
+            self.generation = content.get("generation")
+        return content
 
     def _expect(self, is_right: bool, answer: Any) -> None:
         if not is_right:

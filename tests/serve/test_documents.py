@@ -103,6 +103,11 @@ def test_a_correction_keeps_the_text(start: Start) -> None:
     ]
     del before["labels"]
     assert after == before
+    for blank in ([" "], ["", {"id": ""}]):
+        refused = writable.http.patch(url("demo-00001"), json={"labels": blank})
+        assert refused.status_code == 422
+        assert refused.json()["detail"] == 'the labels are blank; "labels": [] removes all headings'
+    assert labels(writable, "demo-00001") == ["LK0005", "LK0031"]
     assert writable.http.patch(url("demo-00001"), json={"labels": []}).status_code == 200
     assert labels(writable, "demo-00001") == []
 

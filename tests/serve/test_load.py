@@ -1,6 +1,7 @@
-"""Mixed load on a real server: no errors, nothing lost, flat memory.
+"""Mixed load on a real server: no errors, nothing lost, no old answer, flat memory.
 
 A few seconds by default; LABELKIN_LOAD_SECONDS makes it longer (`make load`: a minute).
+LABELKIN_RESULTS names a file that gets the figures.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from labelkin import Indexer, RerankTrainingSettings, TrainingSettings
 from labelkin.demo import demo_concepts, demo_documents
 from labelkin.vocab import Vocabulary
 
+from ..reliability.records import keep
 from .mixed_load import MixedLoad
 from .processes import HAS_PROC, serving
 from .writers import headings_of, records_of
@@ -31,6 +33,8 @@ SECONDS = float(os.environ.get("LABELKIN_LOAD_SECONDS", "5"))
 SOAK_SECONDS = 600.0
 # Connections come and go, indexes are replaced; what leaks grows with every request.
 DESCRIPTORS = 40
+# How old an answer may be: a write that was acknowledged so long before it was asked for counts.
+OLDEST_SECONDS = 1.0
 # In the first minute caches fill and the allocator grows.
 MEGABYTES = 100
 SOAK_MEGABYTES_A_MINUTE = 5.0
@@ -69,6 +73,9 @@ def mixed_load(
     assert report["documents compared"] == sum(len(one.acknowledged) for one in load.writers) > 0
     assert report["corrections seen by the next request"] > 0
     assert report["reads"] > report["writes"] > 0
+    assert report["answers with an age"] > 0
+    assert report["oldest when asked"] <= OLDEST_SECONDS
+    keep("load", {key: value for key, value in report.items() if key != "samples"})
     assert "Traceback" not in (folder / "server.log").read_text(encoding="utf-8")
     return report
 
