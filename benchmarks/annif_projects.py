@@ -277,10 +277,10 @@ def turtle(vocabulary: Vocabulary) -> Iterator[str]:
 def _statements(concept: Concept, vocabulary: Vocabulary) -> Iterator[str]:
     yield f"\n<{uri(concept.id)}> a skos:Concept"
     for language, name in concept.names.items():
-        yield f" ;\n  skos:prefLabel {json.dumps(name)}@{language}"
+        yield f" ;\n  skos:prefLabel {json.dumps(name, ensure_ascii=False)}@{language}"
     for language, names in concept.synonyms.items():
         for name in names:
-            yield f" ;\n  skos:altLabel {json.dumps(name)}@{language}"
+            yield f" ;\n  skos:altLabel {json.dumps(name, ensure_ascii=False)}@{language}"
     for parent in vocabulary.broader(concept.id):
         yield f" ;\n  skos:broader <{uri(parent)}>"
     yield " .\n"

@@ -228,6 +228,30 @@ def folder_bytes(folder: Path) -> int:
     return total
 
 
+@dataclass(frozen=True)
+class Usage:
+    """What one process has used so far: seconds of CPU, and megabytes as in `Costs.tree`."""
+
+    pid: int
+    parent: int
+    cpu_seconds: float
+    megabytes: float
+    command: str
+
+
+def usage(root: int) -> list[Usage]:
+    """What a process and all that it has started have used; each without its children."""
+    found = []
+    for pid in _tree(root):
+        fields = _stat(pid)
+        with suppress(OSError):
+            command = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+            if fields:
+                cpu = sum(map(int, fields[11:13])) / _TICKS
+                found.append(Usage(pid, int(fields[1]), cpu, _memory(pid)[0], command))
+    return found
+
+
 def _end(pid: int, number: signal.Signals) -> None:
     """Send a signal to all processes that a command has started."""
     with suppress(ProcessLookupError):

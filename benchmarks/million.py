@@ -2,13 +2,14 @@
 
 python benchmarks/million.py --work FOLDER                  # run all steps at all sizes, report
 python benchmarks/million.py --work FOLDER run --sizes 10000,100000 --steps add,build,info
-python benchmarks/million.py --work FOLDER report           # what there is so far, as Markdown
+python benchmarks/million.py --work FOLDER publish report   # what there is so far, as Markdown
 
 Needs ../shared/data and Linux. Each step is a `labelkin` command in a new process. Its result is
 in FOLDER/million.json as soon as it is there: an interrupted run goes on with the first step that
 is missing. A step that fails, or takes longer than `--step-minutes`, is recorded as such, steps
 that need it are left out, and `--retry` runs it again. `--epochs` shortens the training of the
-label autoencoder, for a trial. benchmarks/speed.py takes `section` into results/speed.md.
+label autoencoder, for a trial. `publish` copies the figures of all steps that are done to
+results/speed, from where benchmarks/speed.py takes `section` into results/speed.md.
 """
 
 from __future__ import annotations
@@ -41,11 +42,14 @@ ANNOTATED = {"large": 100_000, "small": 2_000}
 CHANGED = 10_000
 MEDLINE = 37_000_000
 MACHINE_GIGABYTES = 64
+# How many times as long as a title a text with an abstract is.
+TEXT = 10
 TITLE = "Renewable energy and the environmental awareness of young people in Finland"
 METHODS = ("knn", "label-ae", "rerank")
 COLD_STARTS = 3
 ATTEMPTS = 3
 FIGURE = "speed-scale.png"
+PUBLISHED = ROOT / "results" / "speed"
 
 
 # Records: a sample of both files that depends on line numbers only.
@@ -332,7 +336,7 @@ class Results:
     def put(self, size: int, step: str, result: dict[str, Any]) -> None:
         self.of(size)[step] = result
         waiting = self.path.with_suffix(".part")
-        waiting.write_text(json.dumps(self.content, indent=1))
+        waiting.write_text(json.dumps(self.content, indent=1) + "\n")
         waiting.replace(self.path)
 
     def is_done(self, size: int, step: str) -> bool:
@@ -392,6 +396,7 @@ def run_step(step: Step, place: Place, results: Results, seconds: float) -> None
         "attempt": place.attempt,
         "command": " ".join(["labelkin", *command]).replace(f"{place.work}{os.sep}", ""),
         "records": step.records(records) if step.records else None,
+        "cores": len(os.sched_getaffinity(0)),
         "folders": {
             path.name: folder_bytes(path) for path in sorted(place.collection.iterdir())
         },
@@ -407,6 +412,16 @@ def run_step(step: Step, place: Place, results: Results, seconds: float) -> None
         f" {one['tree']:.0f} MB ({one['held']:.0f} held), {one['disk'] / 1e6:.0f} MB on disk",
         flush=True,
     )
+
+
+def publish(work: Path) -> None:
+    """Add the figures of the steps that are done to those that are kept in the project."""
+    kept = Results.read(PUBLISHED)
+    for size, steps in Results.read(work).content.items():
+        for name, one in steps.items():
+            if one["state"] == "done":
+                shown = {key: value for key, value in one.items() if key != "output"}
+                kept.put(int(size), name, shown)
 
 
 def middle(runs: Sequence[Ran]) -> Costs:
@@ -499,6 +514,7 @@ def section(work: Path, figures: Path) -> Iterator[str]:
         f"{COLD_STARTS}."
     )
     yield ""
+    yield from _one_core(results)
     yield from _sampling()
     if any(results.of(size).get(TRAIN, {}).get("command", "").count("--epochs") for size in sizes):
         yield "**Trainings with fewer epochs than usual: a trial, not a result.**"
@@ -507,12 +523,27 @@ def section(work: Path, figures: Path) -> Iterator[str]:
     draw(results, figures / FIGURE)
     yield f"![Cost of each step by the number of records](figures/{FIGURE})"
     yield ""
-    yield "Slope is that of the logarithm of the cost against that of the size: 1 is linear."
+    yield (
+        "Slope is that of the logarithm of the cost against that of the size: 1 is linear. Small "
+        "collections annotate fewer records; the figure has the cost of as many at every size."
+    )
     for step in REPORTED:
         yield from _table(step, points(results, step))
     yield from _folders(results, sizes)
     yield from _unfinished(results)
     yield from _extrapolation(results)
+
+
+def _one_core(results: Results) -> Iterator[str]:
+    """At which sizes trainings had one core only."""
+    sizes = [size for size in results.sizes if results.of(size).get(RERANK, {}).get("cores") == 1]
+    if sizes:
+        yield (
+            f"The trainings at {' and '.join(f'{size:,}' for size in sizes)} records had one core: "
+            "their seconds of CPU cannot be compared with those of others, and slopes and "
+            "extrapolations of trainings mix both."
+        )
+        yield ""
 
 
 def _sampling() -> Iterator[str]:
@@ -599,7 +630,7 @@ def _unfinished(results: Results) -> Iterator[str]:
 
 
 def _extrapolation(results: Results) -> Iterator[str]:
-    rows, over = [], []
+    rows, over, most = [], [], []
     for step in REPORTED:
         found = points(results, step)
         sizes = [one.size for one in found]
@@ -616,6 +647,7 @@ def _extrapolation(results: Results) -> Iterator[str]:
             f"| `{step}` | {cpu / 3600:,.1f} | {held / 1024:,.1f} | {tree / 1024:,.1f} "
             f"| {disk / 1e9:,.0f} |"
         )
+        most.append((held / 1024, step))
         if held / 1024 > MACHINE_GIGABYTES:
             over.append((_reached(sizes, [one.held for one in found]), step))
     if not rows:
@@ -625,8 +657,9 @@ def _extrapolation(results: Results) -> Iterator[str]:
     yield ""
     yield (
         "The larger of a straight line and a power law through the two largest sizes, for records "
-        "like these (MEDLINE's have abstracts: about ten times the text). Memory that is held has "
-        f"to fit a machine of {MACHINE_GIGABYTES} GB; mapped files are read again if they do not."
+        f"like these (MEDLINE's have abstracts: about {TEXT} times the text). Memory that is held "
+        f"has to fit a machine of {MACHINE_GIGABYTES} GB; mapped files are read again if they do "
+        "not."
     )
     yield ""
     yield "| step | CPU-hours | memory held, GB | with mapped files, GB | disk, GB |"
@@ -640,20 +673,64 @@ def _extrapolation(results: Results) -> Iterator[str]:
             f"{size / 1e6:,.0f} million records."
         )
     else:
-        yield f"By these figures no step holds more than {MACHINE_GIGABYTES} GB."
+        held, step = max(most)
+        yield (
+            f"By these figures no step holds more than {MACHINE_GIGABYTES} GB; `{step}` holds "
+            f"most, {held:,.0f} GB."
+        )
+    yield from _with_abstracts(results)
     if len(points(results, RERANK)) < 2:
         yield ""
         yield "Trainings were finished at one size only and are not extrapolated."
 
 
-def _reached(sizes: Sequence[float], held: Sequence[float]) -> float:
+def _with_abstracts(results: Results) -> Iterator[str]:
+    """Which step first reads its files again and again if texts are as long as MEDLINE's."""
+    full, most = [], (0.0, "")
+    for step in REPORTED:
+        found = points(results, step)
+        sizes = [one.size for one in found]
+        held = [one.held for one in found]
+        # Mapped files are postings and terms, which grow with the text; the rest does not.
+        needed = [one.held + TEXT * (one.tree - one.held) for one in found]
+        needed_then = (extrapolated(sizes, needed, MEDLINE) or 0.0) / 1024
+        most = max(most, (needed_then, step))
+        if needed_then >= MACHINE_GIGABYTES:
+            full.append((_reached(sizes, needed), step, extrapolated(sizes, held, MEDLINE) or 0.0))
+    yield ""
+    if full:
+        size, step, held_then = min(full)
+        yield (
+            f"With {TEXT} times the text, and mapped files that grow with it, `{step}` is the "
+            f"first step whose memory and mapped files are more than {MACHINE_GIGABYTES} GB "
+            f"together, at about {size / 1e6:,.0f} million records: from there on its postings "
+            "no longer stay in memory and are read from disk for every batch. It goes on, at the "
+            f"speed of the disk; what it holds itself fits ({held_then / 1024:,.1f} GB at "
+            f"{MEDLINE:,})."
+        )
+    else:
+        yield (
+            f"With {TEXT} times the text, and mapped files that grow with it, memory and mapped "
+            f"files of every step are less than {MACHINE_GIGABYTES} GB together; those of "
+            f"`{most[1]}` come nearest, {most[0]:,.0f} GB."
+        )
+
+
+def _reached(sizes: Sequence[float], needed: Sequence[float]) -> float:
     """About how many records fill the machine."""
     tried = np.geomspace(sizes[-1], MEDLINE, 1000)
     return next(
-        size
-        for size in tried.tolist()
-        if (extrapolated(sizes, held, size) or 0.0) >= MACHINE_GIGABYTES * 1024
+        (
+            size
+            for size in tried.tolist()
+            if (extrapolated(sizes, needed, size) or 0.0) >= MACHINE_GIGABYTES * 1024
+        ),
+        float(MEDLINE),
     )
+
+
+def _done(results: Results, step: str) -> list[int]:
+    return [size for size in results.sizes if results.is_done(size, step)]
 
 
 def draw(results: Results, path: Path) -> None:
@@ -666,20 +743,29 @@ def draw(results: Results, path: Path) -> None:
     shown = [step for step in REPORTED if points(results, step)]
     colours = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
     styles = ("-", "--", ":")
-    for axes, title, value in (
-        (panels[0], "seconds of CPU", lambda one: one.cpu),
-        (panels[1], "memory held, MB", lambda one: one.held),
-    ):
+    # Batches are smaller in small collections: what is drawn is the cost of the largest.
+    batches = {
+        step: max(results.of(size)[step]["records"] for size in _done(results, step))
+        for step in shown
+        if step in BATCHES - CHANGES
+    }
+    for axes, title in ((panels[0], "seconds of CPU"), (panels[1], "memory held, MB")):
         for number, step in enumerate(shown):
             found = points(results, step)
+            if axes is panels[1]:
+                values = [one.held for one in found]
+            elif step in batches:
+                values = [(one.per_record or 0.0) * batches[step] for one in found]
+            else:
+                values = [one.cpu for one in found]
             axes.plot(
                 [one.size for one in found],
-                [value(one) for one in found],
+                values,
                 styles[number // len(colours) % len(styles)],
                 color=colours[number % len(colours)],
                 marker="o",
                 markersize=3,
-                label=step,
+                label=f"{step}, {batches[step]:,}" if step in batches else step,
             )
         axes.set_xscale("log")
         axes.set_yscale("log")
@@ -694,11 +780,14 @@ def draw(results: Results, path: Path) -> None:
         canvas.print_png(file)
 
 
+PARTS = ("run", "publish", "report")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("parts", nargs="*", choices=("run", "report"), default=["run", "report"])
+    parser.add_argument("parts", nargs="*", choices=PARTS, default=list(PARTS))
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)))
     parser.add_argument("--steps", default=",".join(step.name for step in STEPS))
@@ -721,8 +810,10 @@ def main() -> None:
             given.epochs,
             given.retry,
         )
+    if "publish" in given.parts:
+        publish(given.work)
     if "report" in given.parts:
-        print("\n".join(section(given.work, given.figures)))
+        print("\n".join(section(PUBLISHED, given.figures)))
 
 
 if __name__ == "__main__":

@@ -5,9 +5,9 @@ python benchmarks/speed.py --work FOLDER PARTS...    # neighbours batch cold mem
 
 Writes results/speed.md; needs ../shared/data and Linux. All parts but `neighbours` use
 FOLDER/mesh47k, the collection that `labelkin train` was run on, and train it if it is not there.
-Results of a part stay in the folder; the report is made from those that are there, and from what
-benchmarks/million.py and benchmarks/peers have left in their folders (--million, --peers). Times
-are seconds of CPU: ratios of one run can be compared, figures of different runs hardly.
+The figures of each part are kept in results/speed, beside those of benchmarks/million.py; the
+report is made from them and from those of the peers in results/peers. Times are seconds of CPU:
+ratios of one run can be compared, figures of different runs hardly.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import multiprocessing
 import os
 import platform
 import resource
+import shutil
 import statistics
 import subprocess
 import sys
@@ -39,7 +40,8 @@ from peers.tables import ratio_table
 from peers.throughput import TEXT, of_rounds
 
 ROOT = Path(__file__).parents[1]
-WORK = ROOT / "benchmarks" / "work"
+PUBLISHED = ROOT / "results" / "speed"
+PEERS = ROOT / "results" / "peers"
 PARTS = ("neighbours", "batch", "cold", "memory", "requests", "report")
 SIZES = (200_000, 1_000_000)
 K = 100
@@ -49,11 +51,13 @@ METHODS = ("knn", "lexical", "label-ae", "rerank")
 SAME_SCORE = 1e-6
 _UNCOMPILED = "PYTHONDONTWRITEBYTECODE"
 WORKERS = 4
+WITHOUT_LINEAR = "the same, no linear classifiers"
 REQUESTS = 100
 
 
-def saved(work: Path, part: str, content: Any) -> None:
-    (work / f"{part}.json").write_text(json.dumps(content, indent=1))
+def saved(part: str, content: Any) -> None:
+    PUBLISHED.mkdir(parents=True, exist_ok=True)
+    (PUBLISHED / f"{part}.json").write_text(json.dumps(content, indent=1) + "\n")
     print(part, json.dumps(content), flush=True)
 
 
@@ -74,7 +78,7 @@ def neighbours(work: Path) -> None:
                 "disk": one.result / 1e6,
             }
         found.append(compared)
-        saved(work, "neighbours", found)
+        saved("neighbours", found)
 
 
 def make_collection(folder: Path, size: int) -> None:
@@ -158,6 +162,18 @@ def trained(work: Path) -> Path:
     return folder
 
 
+def trained_without_linear(work: Path) -> Path:
+    """A copy of that collection whose reranker has no linear classifiers."""
+    folder = work / "mesh47k-without-linear"
+    if not (folder / "complete").exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(trained(work), folder)
+        command = [sys.executable, "-m", "labelkin", "train", str(folder), "--only", "rerank"]
+        subprocess.run([*command, "--no-linear"], check=True)
+        (folder / "complete").touch()
+    return folder
+
+
 def batch(work: Path) -> None:
     folder, found = trained(work), {}
     for name, is_compiled, has_bulk in (
@@ -177,7 +193,11 @@ def batch(work: Path) -> None:
             "common": len(common) / len(reference),
             "above": float(np.mean(np.array(differences) > SAME_SCORE)),
         }
-    saved(work, "batch", found)
+    saved("batch", found)
+    run = measure(rerank_batch, trained_without_linear(work), True, True)
+    run.result.pop("scores")
+    found[WITHOUT_LINEAR] = run.result | {"peak": run.peak_megabytes}
+    saved("batch", found)
 
 
 def rerank_batch(folder: Path, is_compiled: bool, has_bulk: bool) -> dict[str, Any]:
@@ -218,7 +238,7 @@ def cold(work: Path) -> None:
     found["--help"] = statistics.median(
         cpu_of([sys.executable, "-m", "labelkin", "--help"]) for _ in range(5)
     )
-    saved(work, "cold", found)
+    saved("cold", found)
 
 
 def cpu_of(command: list[str]) -> float:
@@ -235,7 +255,7 @@ def cpu_of(command: list[str]) -> float:
 
 def memory(work: Path) -> None:
     folder = trained(work)
-    saved(work, "memory", {str(count): together(folder, count) for count in (1, WORKERS)})
+    saved("memory", {str(count): together(folder, count) for count in (1, WORKERS)})
 
 
 def together(folder: Path, count: int) -> list[dict[str, float]]:
@@ -290,7 +310,7 @@ def requests(work: Path) -> None:
         }
         for method in METHODS
     }
-    saved(work, "requests", found)
+    saved("requests", found)
 
 
 def request_seconds(folder: Path, method: str, explained: bool) -> float:
@@ -309,13 +329,13 @@ def request_seconds(folder: Path, method: str, explained: bool) -> float:
 # The report.
 
 
-def report(work: Path, million_work: Path, peers_work: Path) -> None:
-    content = "\n".join(_report(work, million_work, peers_work)) + "\n"
+def report(_: Path) -> None:
+    content = "\n".join(_report()) + "\n"
     (ROOT / "results" / "speed.md").write_text(content)
     print(content)
 
 
-def _report(work: Path, million_work: Path, peers_work: Path) -> Iterator[str]:
+def _report() -> Iterator[str]:
     yield "# Speed"
     yield ""
     yield (
@@ -330,10 +350,10 @@ def _report(work: Path, million_work: Path, peers_work: Path) -> Iterator[str]:
         ("cold", _cold),
         ("memory", _memory),
     ):
-        if (work / f"{part}.json").exists():
-            yield from section(json.loads((work / f"{part}.json").read_text()))
-    yield from _peers(peers_work)
-    yield from million.section(million_work, ROOT / "results" / "figures")
+        if (PUBLISHED / f"{part}.json").exists():
+            yield from section(json.loads((PUBLISHED / f"{part}.json").read_text()))
+    yield from _peers(PEERS)
+    yield from million.section(PUBLISHED, ROOT / "results" / "figures")
 
 
 def _neighbours(found: list[dict[str, Any]]) -> Iterator[str]:
@@ -378,10 +398,11 @@ def _batch(found: dict[str, dict[str, Any]]) -> Iterator[str]:
     yield "## The reranker in batches"
     yield ""
     yield (
-        "The records of l1000 with all signals, linear classifiers too, everything from the text "
-        "to the headings, the best of four runs in one process. Candidates are compared with those "
-        "of the first line: the share that is the same, the largest difference of a score, and the "
-        f"share of scores that differ by more than {SAME_SCORE:g}."
+        f"The records of l1000 with all signals, linear classifiers too{_except(found)}, "
+        "everything from the text to the headings, the best of four runs in one process. "
+        "Candidates are compared with those of the first line: the share that is the same, the "
+        "largest difference of a score, and the share of scores that differ by more than "
+        f"{SAME_SCORE:g}."
     )
     yield ""
     yield (
@@ -394,6 +415,10 @@ def _batch(found: dict[str, dict[str, Any]]) -> Iterator[str]:
         if "common" in one:
             shown = f"{one['common']:.5f} | {one['difference']:.1g} | {one['above']:.5f}"
         yield f"| {name} | {one['documents']:.0f} | {one['peak']:.0f} | {shown} |"
+
+
+def _except(found: dict[str, dict[str, Any]]) -> str:
+    return " except in the last line" if WITHOUT_LINEAR in found else ""
 
 
 def _cold(found: dict[str, float]) -> Iterator[str]:
@@ -485,13 +510,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", choices=PARTS, default=list(PARTS))
     parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("--million", type=Path, default=WORK / "million")
-    parser.add_argument("--peers", type=Path, default=WORK / "peers")
     given = parser.parse_args()
     given.work.mkdir(parents=True, exist_ok=True)
     for part in given.parts:
-        others = (given.million, given.peers) if part == "report" else ()
-        globals()[part](given.work, *others)
+        globals()[part](given.work)
 
 
 if __name__ == "__main__":

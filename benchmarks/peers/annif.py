@@ -1,7 +1,8 @@
 """Annif's projects through its own command line, on SKOS made from our vocabulary.
 
-The projects are those of benchmarks/annif_projects.py; other data sets differ in language,
-vocabulary and the sources of the ensemble.
+The projects are those of benchmarks/annif_projects.py and a neural ensemble of the same sources;
+other data sets differ in language, vocabulary and the sources of the ensembles. The neural ensemble
+has to be trained on records that its sources have not seen: it takes every second record of dev.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import json
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from benchmarks.annif_projects import (
@@ -23,7 +24,6 @@ from benchmarks.annif_projects import (
     turtle,
     uri,
 )
-from benchmarks.annif_projects import PACKAGES as INSTALLS
 
 from .data_folder import DataFolder
 from .datasets import DATA_SETS, spread
@@ -32,43 +32,72 @@ from .meter import Command, CommandError
 from .peer import TOP, OwnEvaluation, Peer, Place, System
 
 VOCABULARY = "vocabulary"
-_TRAINED = ("tfidf", "mllm", "omikuji")
-# By data set, if not those of annif_projects.py.
-_SOURCES = {"tibkat-en": "omikuji:3,mllm:1", "tibkat-de": "omikuji:3,mllm:1"}
+_NEURAL = """\
+[nn_ensemble]
+name=Neural ensemble
+language=en
+backend=nn_ensemble
+limit=100
+vocab=mesh
+sources=omikuji:6,mllm:2,tfidf:1
+"""
+_NEURAL_NAME, _NEURAL_RECORDS = "nn_ensemble", "every second one of dev"
+# Of projects that are not trained on all training records.
+_CORPORA = {"mllm": "mllm", _NEURAL_NAME: "seen"}
+# By data set, if not those of annif_projects.py. mllm has nothing to train on where texts are in
+# German and names in English.
+_SOURCES = {"tibkat-en": "omikuji:3,mllm:1", "tibkat-de": "omikuji:3,tfidf:1"}
 _LANGUAGES = {"en": "english", "de": "german"}
 
 
 class Annif(Peer):
-    """The projects tfidf, mllm, omikuji and their ensemble."""
+    """The projects tfidf, mllm, omikuji and their ensembles."""
 
     name = "annif"
-    installs = (INSTALLS,)
+    installs = (("annif[nn,omikuji]==1.4.3",),)
+    note = (
+        "mllm is trained on 3,000 records, nn_ensemble on every second record of dev, because its "
+        "sources have seen all training records; its cut is chosen on the other half of dev."
+    )
+    unable: ClassVar = {
+        "annif-svc": "Annif's `svc` is for one subject per record: of several it takes one at "
+        "random, and it trains a dense classifier for each subject that is left"
+    }
     evaluation_note = (
-        "Its Precision@5 divides by the number of suggestions where there are fewer than five, "
-        "ours by five."
+        "It orders equal scores in its own way, and its Precision@5 divides by the number of "
+        "suggestions where there are fewer than five, ours by five."
     )
 
     def systems(self, data: DataFolder) -> Sequence[System]:
         """A system per project."""
         sections = projects(data)
         return [
-            System(f"annif-{name}", dict(sections[name]), (VOCABULARY, *_sources(sections[name])))
+            System(
+                f"annif-{name}",
+                _settings(sections[name]),
+                (VOCABULARY, *_trainings(sections[name])),
+                sees_dev=name == _NEURAL_NAME,
+            )
             for name in sections.sections()
         ]
 
-    def prepare(self, place: Place) -> None:
-        """The corpora, SKOS and configuration, and the splitter that Annif would download."""
-        if not (place.environment / "nltk_data").is_dir():
+    def equip(self, environment: Path) -> None:
+        """The sentence splitter that Annif would download."""
+        if not (environment / "nltk_data").is_dir():
             try:
-                install_splitter(place.environment)
+                install_splitter(environment)
             except subprocess.CalledProcessError as error:
                 raise CommandError(f"{PUNKT_WHEEL} cannot be downloaded: {error}") from error
+
+    def prepare(self, place: Place) -> None:
+        """The corpora, SKOS and configuration."""
         data, text = place.data, io.StringIO()
         projects(data).write(text)
         (place.folder / "projects.cfg").write_text(text.getvalue())
         lines = list(_corpus(data, "train"))
         _write(place.folder / "train.tsv", lines)
         _write(place.folder / "mllm.tsv", spread(lines, MLLM_RECORDS))
+        _write(place.folder / "seen.tsv", list(_corpus(data, "dev"))[::2])
         _write(place.folder / "timed.tsv", _corpus(data, data.timed))
         _write(place.folder / "vocabulary.ttl", _skos(data))
 
@@ -77,13 +106,13 @@ class Annif(Peer):
         if training == VOCABULARY:
             skos = place.folder / "vocabulary.ttl"
             return [_annif(place, "load-vocab", "--force", _vocabulary(place.data), skos)]
-        corpus = place.folder / ("mllm.tsv" if training == "mllm" else "train.tsv")
+        corpus = place.folder / f"{_CORPORA.get(training, 'train')}.tsv"
         return [_annif(place, "train", "--jobs", str(place.threads), training, corpus)]
 
     def training_settings(self, place: Place, training: str) -> Mapping[str, Any]:
         """The section of the configuration."""
         sections = projects(place.data)
-        settings = dict(sections[training]) if training in sections else {}
+        settings = _settings(sections[training]) if training in sections else {}
         return settings | ({"records": str(MLLM_RECORDS)} if training == "mllm" else {})
 
     def predict(
@@ -135,7 +164,7 @@ class Annif(Peer):
 def projects(data: DataFolder) -> configparser.ConfigParser:
     """Annif's configuration for a data set."""
     sections = configparser.ConfigParser()
-    sections.read_string(PROJECTS)
+    sections.read_string(f"{PROJECTS}\n{_NEURAL}")
     for name in sections.sections():
         section = sections[name]
         section["language"] = data.language
@@ -148,11 +177,17 @@ def projects(data: DataFolder) -> configparser.ConfigParser:
     return sections
 
 
-def _sources(section: configparser.SectionProxy) -> list[str]:
-    """The projects that have to be trained for a project."""
-    if "sources" not in section:
-        return [section.name]
-    return [source.partition(":")[0] for source in section["sources"].split(",")]
+def _settings(section: configparser.SectionProxy) -> dict[str, str]:
+    """A section as settings, with the records that only the neural ensemble is trained on."""
+    records = {"records": _NEURAL_RECORDS} if section.name == _NEURAL_NAME else {}
+    return dict(section) | records
+
+
+def _trainings(section: configparser.SectionProxy) -> list[str]:
+    """The projects that have to be trained for a project, in order; a plain ensemble is not."""
+    sources = section.get("sources", "").split(",") if "sources" in section else []
+    own = [] if section["backend"] == "ensemble" else [section.name]
+    return [source.partition(":")[0] for source in sources] + own
 
 
 def _project(system: System) -> str:
@@ -196,7 +231,7 @@ def _skos(data: DataFolder) -> Iterator[str]:
     for column in sorted(_known(data)):
         if column >= len(vocabulary):
             label = data.labels[column]
-            name = json.dumps(label.rpartition("/")[2])
+            name = json.dumps(label.rpartition("/")[2], ensure_ascii=False)
             yield f"\n<{uri(label)}> a skos:Concept ;\n  skos:prefLabel {name}@en .\n"
 
 

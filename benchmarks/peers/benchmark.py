@@ -22,9 +22,12 @@ from .peer import OwnEvaluation, Peer, Place, System, our_python
 from .registry import OURS, PEERS
 from .results import Results
 from .scores import Scorer
-from .throughput import READY, TEXT
+from .throughput import READY, TEXT, of_rounds
 
 DATA = "data"
+SPEEDS = "throughput.json"
+# The peers that an unfinished run has begun to repeat.
+REPEATED = "repeated.json"
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,7 @@ class Benchmark:
     | `DATASET/PEER/result.json` | all steps of the peer: costs, cuts, measures |
     | `DATASET/PEER/log.txt` | what its commands have printed |
     | `DATASET/throughput.json` | rounds of all systems |
+    | `repeated.json` | what an unfinished run has begun to repeat |
     """
 
     work: Path
@@ -50,13 +54,15 @@ class Benchmark:
         """Run peers on a data set; if `again`, repeat those that are complete."""
         data = self.data(name)
         self._check_collection(data)
-        for peer in map(PEERS.__getitem__, peers):
-            if again and self.is_complete(peer, data):
-                _tell(f"{name} {peer.name}: complete, repeated")
-                shutil.rmtree(self.place(peer, data).folder)
+        for peer in map(PEERS.__getitem__, peers if again else ()):
+            self._begin_again(peer, data)
         self._prepare(data, [PEERS[peer] for peer in peers])
         for peer in map(PEERS.__getitem__, peers):
             self._run_peer(peer, data)
+
+    def finish(self) -> None:
+        """End a run that repeats peers: the next one repeats them again."""
+        (self.work / REPEATED).unlink(missing_ok=True)
 
     def data(self, name: str) -> DataFolder:
         """The prepared data set."""
@@ -83,7 +89,70 @@ class Benchmark:
     def is_complete(self, peer: Peer, data: DataFolder) -> bool:
         """Whether all systems of a peer have been measured."""
         results = self.results(peer, data)
-        return all(results.outcome(f"scores {one.name}") for one in peer.systems(data))
+        return all(results.outcome(f"scores {one.name}") for one in systems(peer, data))
+
+    def known_data(self) -> list[DataFolder]:
+        """The data sets that there is something of."""
+        folders = [DataFolder(self.work / name / DATA) for name in DATA_SETS]
+        return [folder for folder in folders if (folder.path / "data.json").exists()]
+
+    def publish(self, folder: Path) -> None:
+        """Copy the figures, but no data and no models, to a folder with the same layout.
+
+        Figures of a peer replace those that are there unless systems would be lost, steps that
+        peers share are added to them, and figures of other data are removed. Ratios of speeds hold
+        within one run: the speeds that are there stay, unless a run measured all these systems.
+        Figures of samples are not published.
+        """
+        for data in self.known_data():
+            if data.is_sample:
+                _tell(f"{data.name}: a sample, not published")
+                continue
+            target = folder / data.name
+            known = DataFolder(target / DATA)
+            if (known.path / "data.json").exists() and (
+                known.description["fingerprint"] != data.description["fingerprint"]
+            ):
+                shutil.rmtree(target)
+            names = [f"{DATA}/data.json"]
+            if missing := _lacks(self.work / data.name / SPEEDS, target / SPEEDS):
+                _tell(f"{data.name}: speeds are not published: {', '.join(missing)} not measured")
+            else:
+                names.append(SPEEDS)
+            names += [
+                f"{peer.name}/result.json"
+                for peer in PEERS.values()
+                if self._is_worth_publishing(peer, data, folder)
+            ]
+            for name in names:
+                source = self.work / data.name / name
+                if source.exists():
+                    (target / name).parent.mkdir(parents=True, exist_ok=True)
+                    write_json(target / name, json.loads(source.read_text()))
+            self.shared_results(known).update(self.shared_results(data))
+
+    def _is_worth_publishing(self, peer: Peer, data: DataFolder, folder: Path) -> bool:
+        """Whether there is something of a peer, and no system of those published is missing."""
+        results = self.results(peer, data)
+        measured = results.names("scores")
+        published = Results(folder / data.name / peer.name / "result.json").names("scores")
+        names = [one.name for one in systems(peer, data)]
+        lost = [name for name in names if name in published and name not in measured]
+        if lost and results.path.exists():
+            _tell(f"{data.name} {peer.name}: not published: {', '.join(lost)} not measured")
+        return not lost and bool(measured or results.failures())
+
+    def _begin_again(self, peer: Peer, data: DataFolder) -> None:
+        """Drop what is known of a complete peer, once: a run that was interrupted is continued."""
+        begun, path = f"{data.name}/{peer.name}", self.work / REPEATED
+        repeated: list[str] = json.loads(path.read_text()) if path.exists() else []
+        if begun in repeated:
+            return
+        folder = self.place(peer, data).folder
+        if folder.exists() and self.is_complete(peer, data):
+            _tell(f"{data.name} {peer.name}: complete, repeated")
+            shutil.rmtree(folder)
+        write_json(path, [*repeated, begun])
 
     def _check_collection(self, data: DataFolder) -> None:
         from labelkin import Indexer
@@ -103,7 +172,13 @@ class Benchmark:
         """The features that the peers take, and the counts of neighbours."""
         results, fingerprint = self.shared_results(data), data.description["fingerprint"]
         log = data.path / "log.txt"
-        for name in sorted({name for peer in peers for name in peer.feature_sets}):
+        wanted = {
+            str(system.settings["features"])
+            for peer in peers
+            for system in systems(peer, data)
+            if "features" in system.settings
+        }
+        for name in sorted(wanted):
             for verb in ("fit-features", "write-rows"):
                 module = f"{__package__}.worker"
                 command = Command(
@@ -117,54 +192,70 @@ class Benchmark:
 
     def _run_peer(self, peer: Peer, data: DataFolder) -> None:
         place, results = self.place(peer, data), self.results(peer, data)
+        chosen = systems(peer, data)
+        if not chosen:
+            return
         place.folder.mkdir(parents=True, exist_ok=True)
-        systems = peer.systems(data)
         try:
             if peer.installs:
-                packages = partial(installed, place.environment, peer.installs)
-                # What is recorded may have been deleted.
-                packages()
-                results.step("environment", peer.installs, packages)
-            described = [data.description["fingerprint"], [asdict(one) for one in systems]]
+                self._install(peer, place, results)
+            described = [data.description["fingerprint"], [asdict(one) for one in chosen]]
             results.step("prepare", described, lambda: peer.prepare(place))
         except CommandError as error:
             _tell(f"{data.name} {peer.name}: failed: {error}")
-            results.failed("environment", str(error))
             return
-        for system in systems:
+        for system in chosen:
             try:
                 self._run_system(peer, place, results, system)
             except CommandError as error:
                 _tell(f"{data.name} {system.name}: failed: {error}")
 
+    def _install(self, peer: Peer, place: Place, results: Results) -> None:
+        """The peer's environment. What is recorded may have been deleted."""
+        try:
+            packages = installed(place.environment, peer.installs)
+            peer.equip(place.environment)
+        except CommandError as error:
+            results.failed("environment", str(error))
+            raise
+        results.step("environment", peer.installs, lambda: packages)
+
     def _run_system(self, peer: Peer, place: Place, results: Results, system: System) -> None:
         data, log = place.data, place.folder / "log.txt"
-        basis: list[Any] = [data.description["fingerprint"], [list(one) for one in peer.installs]]
-        for training in system.trainings:
-            settings = dict(peer.training_settings(place, training))
-            given = place.collection if peer.name == OURS else None
-            basis.append([training, settings, str(given)])
-            train = partial(self._train, peer, place, training)
-            results.step(f"train {training}", [*basis[:2], basis[-1]], train)
+        shared: list[Any] = [data.description["fingerprint"], [list(one) for one in peer.installs]]
+        if place.threads != 1:
+            shared.append({"threads": place.threads})
+        given = place.collection if peer.name == OURS else None
+        trainings = {
+            name: [name, dict(peer.training_settings(place, name)), str(given)]
+            for name in system.trainings
+        }
+        basis = [*shared, *trainings.values()]
+        ranked = [basis, dict(system.settings)]
+        scored = [*ranked, [*scores.MEASURES, *scores.BAND_MEASURES]]
+        # What is done next may fail or be interrupted: no figures of other settings are shown.
+        results.forget_other(f"scores {system.name}", scored)
+        for name, settings in trainings.items():
+            train = partial(self._train, peer, place, name)
+            results.step(f"train {name}", [*shared, settings], train)
         parts = list(peer.parts(data))
         for part in parts:
             predict = partial(self._predict, peer, place, system, part)
-            results.step(f"predict {system.name} {part}", [basis, dict(system.settings)], predict)
+            results.step(f"predict {system.name} {part}", ranked, predict)
         size = partial(_megabytes, peer, place, system)
         results.step(f"size {system.name}", basis, size)
-        own = peer.own_evaluation(place, system)
-        if own is not None:
-            check = partial(_own_measures, place, system, own, log)
-            results.step(f"own {system.name}", basis, check)
 
         def measured() -> dict[str, Any]:
             rankings = {one: LabelSets.load(place.ranking(system.name, one)) for one in parts}
-            return _scorer(data.path).scores(rankings)
+            return _scorer(data.path).scores(rankings, sees_dev=system.sees_dev)
 
-        measures = [*scores.MEASURES, *scores.BAND_MEASURES]
-        outcome = results.step(f"scores {system.name}", [basis, measures], measured)
+        outcome = results.step(f"scores {system.name}", scored, measured)
         last = {part: round(one["measures"]["MiF"], 4) for part, one in outcome["parts"].items()}
         _tell(f"{data.name} {system.name}: MiF {last}")
+        own = peer.own_evaluation(place, system)
+        if own is not None:
+            check = partial(_own_measures, place, system, own, log)
+            results.step(f"own {system.name}", ranked, check)
 
     def _train(self, peer: Peer, place: Place, training: str) -> dict[str, Any]:
         commands = peer.train(place, training)
@@ -175,7 +266,8 @@ class Benchmark:
         shutil.rmtree(place.model(training), ignore_errors=True)
         cost = _cost(commands, place.folder / "log.txt")
         _tell(f"{place.data.name} {peer.name}: {training} took {cost['cpu_seconds']:.0f} CPU-s")
-        return {**cost, "finished": time.strftime("%Y-%m-%d %H:%M:%S")}
+        finished = time.strftime("%Y-%m-%d %H:%M:%S")
+        return {**cost, "finished": finished, "machine": machine(), "threads": place.threads}
 
     def _predict(self, peer: Peer, place: Place, system: System, part: str) -> dict[str, Any]:
         output = place.output(system.name, part)
@@ -206,7 +298,7 @@ class Benchmark:
         """
         data = self.data(name)
         jobs = dict(self._jobs(data))
-        path = self.work / name / "throughput.json"
+        path = self.work / name / SPEEDS
         basis = {
             "sizes": data.description["timed"],
             "models": self._models(data),
@@ -221,7 +313,7 @@ class Benchmark:
             rounds += [{} for _ in range(self.rounds - len(rounds))]
         for number, costs in enumerate(rounds, start=1):
             for key, (peer, system, way, part) in jobs.items():
-                if key in costs:
+                if key in costs and "failed" not in costs[key]:
                     continue
                 try:
                     costs[key] = self._timed(data, peer, system, way, part)
@@ -234,7 +326,7 @@ class Benchmark:
     def _jobs(self, data: DataFolder) -> Iterator[tuple[str, tuple[Peer, System, str, str]]]:
         for peer in PEERS.values():
             results, place = self.results(peer, data), self.place(peer, data)
-            for system in peer.systems(data) if peer.runs else ():
+            for system in systems(peer, data) if peer.runs else ():
                 if results.outcome(f"scores {system.name}") is None:
                     continue
                 for way in (TEXT, READY):
@@ -247,7 +339,7 @@ class Benchmark:
         found = {}
         for peer in PEERS.values():
             results = self.results(peer, data)
-            for system in peer.systems(data):
+            for system in systems(peer, data):
                 for training in system.trainings:
                     outcome = results.outcome(f"train {training}") or {}
                     found[f"{peer.name} {training}"] = str(outcome.get("finished", ""))
@@ -264,6 +356,12 @@ class Benchmark:
         cost = _cost([command], place.folder / "log.txt")
         shutil.rmtree(output, ignore_errors=True)
         return cost
+
+
+def systems(peer: Peer, data: DataFolder) -> list[System]:
+    """The systems of a peer that are measured on a data set."""
+    measures = DATA_SETS[data.name].measures
+    return [one for one in peer.systems(data) if measures(one.name)]
 
 
 @cache
@@ -293,6 +391,15 @@ def _own_measures(place: Place, system: System, own: OwnEvaluation, log: Path) -
     meter.run(own.command, log)
     measures = json.loads(path.read_text())
     return {name: measures[theirs] for theirs, name in own.names.items()}
+
+
+def _lacks(measured: Path, published: Path) -> list[str]:
+    """The systems whose speeds are published, but were not measured in every round of a run."""
+    if not (measured.exists() and published.exists()):
+        return []
+    run, known = (json.loads(path.read_text()) for path in (measured, published))
+    now, before = (set(of_rounds(one["rounds"], one["sizes"])) for one in (run, known))
+    return sorted(before - now)
 
 
 def machine() -> str:

@@ -35,15 +35,18 @@ class Classic(FeaturePeer):
     installs = (PACKAGES,)
     variants: ClassVar = {
         "ml-knn": {"features": "words", "k": 10, "smoothing": 1.0},
-        "binary-relevance": {"features": "words", "least_records": 10, "C": 1.0},
+        "binary-relevance": {"features": "words", "classifiers": 1000, "C": 1.0},
         "classifier-chain": {"features": "words", "labels": 200, "C": 1.0},
         "label-powerset": {"features": "words", "label_sets": 1000, "C": 1.0},
     }
     note = (
-        "k and smoothing of ML-kNN are its paper's. Binary relevance has a classifier for each "
-        "label with at least `least_records` training records, the chain only the most frequent "
-        "`labels`, the powerset only the most frequent `label_sets`: more took too long or did "
-        "not fit into memory."
+        "k and smoothing of ML-kNN are its paper's. Binary relevance has `classifiers` for the "
+        "most frequent labels: on mesh47k one takes about a second (on tibkat, where one takes a "
+        "hundredth of that, they are as many). The chain has only the most "
+        "frequent `labels`: it trains them one after another and keeps dense weights, 36,061 for "
+        "each of 17,561 labels on mesh47k. The powerset has only the most frequent `label_sets`: "
+        "on mesh47k 43,178 records have 43,133 different sets, and 4 of 1,211 test records have a "
+        "set that occurs in training."
     )
 
     def fit(
@@ -57,7 +60,7 @@ class Classic(FeaturePeer):
         """Train what the settings ask for."""
         if "k" in settings:
             arrays = fit_ml_knn(rows, labels, settings["k"], settings["smoothing"])
-        elif "least_records" in settings:
+        elif "classifiers" in settings:
             arrays = fit_binary_relevance(rows, labels, settings, threads)
         elif "labels" in settings:
             arrays = fit_chain(rows, labels, settings)
@@ -82,7 +85,7 @@ class Classic(FeaturePeer):
             if "k" in settings:
                 values = ml_knn_scores(arrays, block, settings["k"])
                 labels = np.arange(values.shape[1])
-            elif "least_records" in settings:
+            elif "classifiers" in settings:
                 values, labels = linear_scores(arrays, block), arrays["columns"]
             elif "labels" in settings:
                 values, labels = chain_scores(arrays, block), arrays["columns"]
@@ -198,7 +201,8 @@ def fit_binary_relevance(
     from scipy.sparse import csr_matrix, vstack
 
     frequency = np.bincount(labels.indices, minlength=labels.shape[1])
-    columns = np.flatnonzero(frequency >= settings["least_records"])
+    order = np.argsort(-frequency, kind="stable")[: settings["classifiers"]]
+    columns = np.sort(order[frequency[order] > 0])
     by_label = labels.tocsc()
     chosen = [by_label.indices[by_label.indptr[one] : by_label.indptr[one + 1]] for one in columns]
     fitted = Parallel(n_jobs=threads)(

@@ -54,6 +54,11 @@ class DataFolder:
         return str(self.description["settings"]["timed"])
 
     @property
+    def is_sample(self) -> bool:
+        """Whether it is a small part, for trial."""
+        return self.description["settings"]["sample"] is not None
+
+    @property
     def sizes(self) -> dict[str, int]:
         """The number of records of each part."""
         sizes: dict[str, int] = self.description["sizes"]

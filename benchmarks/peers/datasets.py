@@ -59,6 +59,14 @@ class DataSet:
         """Parts of parts that are measured too: the part and the ids that are left out."""
         return {}
 
+    def measures(self, system: str) -> bool:  # noqa: ARG002
+        """Whether a system is measured on it."""
+        return True
+
+    def files(self) -> Iterator[Path]:
+        """What the data set is made of."""
+        yield SHARED / self.vocabulary
+
     def read_vocabulary(self) -> Vocabulary:
         """The vocabulary of all systems, read once."""
         return _vocabulary(SHARED / self.vocabulary)
@@ -83,6 +91,28 @@ class Mesh47k(DataSet):
             cited = frozenset(row[0] for row in csv.reader(file, delimiter="\t"))
         return {"l1000-clean": ("l1000", cited)}
 
+    def files(self) -> Iterator[Path]:
+        """The vocabulary, the four files and the articles to leave out."""
+        yield from super().files()
+        yield from sorted((SHARED / "mesh47k").glob("*.json.gz"))
+        yield from sorted((SHARED / "mesh47k").glob("*-cited.tsv"))
+
+
+@dataclass(frozen=True)
+class MeshPart(Mesh47k):
+    """The same with fewer training records, spread evenly: how quality grows with a collection."""
+
+    records: int
+
+    def read(self) -> dict[str, list[Document]]:
+        """The records of the four files, few of them in `train`."""
+        parts = super().read()
+        return {**parts, "train": spread(parts["train"], self.records)}
+
+    def measures(self, system: str) -> bool:
+        """Our methods and one system of each of the fastest peers."""
+        return system.startswith("labelkin-") or system in ("omikuji-bonsai", "pecos-xr-linear")
+
 
 @dataclass(frozen=True)
 class Tibkat(DataSet):
@@ -99,11 +129,19 @@ class Tibkat(DataSet):
             parts[md5_part(number)].append(record)
         return parts
 
+    def files(self) -> Iterator[Path]:
+        """The vocabulary and the file of the language."""
+        yield from super().files()
+        yield SHARED / "tibkat" / f"{self.language}.tsv.gz"
 
+
+_MESH = "mesh/descriptors.tsv.gz"
 DATA_SETS: Mapping[str, DataSet] = {
     one.name: one
     for one in (
-        Mesh47k("mesh47k", "en", "mesh/descriptors.tsv.gz", keeps_unknown=False, timed="l1000"),
+        Mesh47k("mesh47k", "en", _MESH, keeps_unknown=False, timed="l1000"),
+        MeshPart("mesh5k", "en", _MESH, keeps_unknown=False, timed="l1000", records=5_000),
+        MeshPart("mesh15k", "en", _MESH, keeps_unknown=False, timed="l1000", records=15_000),
         Tibkat("tibkat-en", "en", "tibkat/gnd-core-en.tsv.gz", keeps_unknown=True, timed="test"),
         Tibkat("tibkat-de", "de", "tibkat/gnd-core-en.tsv.gz", keeps_unknown=True, timed="test"),
     )
@@ -212,17 +250,8 @@ def _checksums(data_set: DataSet) -> dict[str, str]:
     """What the files of a data set hold, by name."""
     return {
         str(path.relative_to(SHARED)): hashlib.sha256(path.read_bytes()).hexdigest()[:16]
-        for path in _files(data_set)
+        for path in data_set.files()
     }
-
-
-def _files(data_set: DataSet) -> Iterator[Path]:
-    yield SHARED / data_set.vocabulary
-    if isinstance(data_set, Tibkat):
-        yield SHARED / "tibkat" / f"{data_set.language}.tsv.gz"
-    else:
-        yield from sorted((SHARED / data_set.name).glob("*.json.gz"))
-        yield from sorted((SHARED / data_set.name).glob("*-cited.tsv"))
 
 
 def read_tsv(path: Path) -> Iterator[list[str]]:

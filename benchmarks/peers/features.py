@@ -5,7 +5,8 @@ one training record only are left out; term frequency × smooth idf, each record
 weights of scikit-learn's `TfidfVectorizer`, which Annif's omikuji backend uses too. Omikuji and
 napkinXC document no features of their own (their examples take files of the Extreme Classification
 Repository); PECOS documents TF-IDF of words. `pairs` adds pairs of neighbouring words, as the
-National Library of Finland has them in its own Omikuji projects.
+National Library of Finland has them in its own Omikuji projects; `logs` has 1 + log of the term
+frequency, scikit-learn's `sublinear_tf`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 # The longest run of words that is a feature.
-LENGTHS = {"words": 1, "pairs": 2}
+LENGTHS = {"words": 1, "pairs": 2, "logs": 1}
+_LOGARITHMIC = ("logs",)
 LEAST_RECORDS = 2
 PACKAGES = ("numpy==2.4.6", "scipy==1.17.1", "scikit-learn==1.9.1", "PyStemmer==3.1.0")
 _STEMMERS = {"en": "english", "de": "german"}
@@ -40,6 +42,7 @@ class Vectoriser:
             analyzer=analyser(language, LENGTHS[name]),
             min_df=LEAST_RECORDS if terms is None else 1,
             vocabulary=terms,
+            sublinear_tf=name in _LOGARITHMIC,
             dtype=np.float32,
         )
 

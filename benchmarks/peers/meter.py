@@ -113,6 +113,7 @@ def _measure(result: Path, limit: float, line: list[str]) -> None:
     """Run a command line in this process's stead and write what it cost."""
     import resource
 
+    _end_with_parent()
     started = time.perf_counter()
     process = subprocess.Popen(line, preexec_fn=_as_child)
     try:
@@ -133,10 +134,15 @@ def _measure(result: Path, limit: float, line: list[str]) -> None:
 
 def _as_child() -> None:
     """Run with a low priority, and end with the process that waits."""
+    os.nice(NICENESS)
+    _end_with_parent()
+
+
+def _end_with_parent() -> None:
+    """Be killed when the parent ends: a killed benchmark must not leave a training behind."""
     import ctypes
     import signal
 
-    os.nice(NICENESS)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 

@@ -21,7 +21,10 @@ class NapkinXC(FeaturePeer):
 
     name = "napkinxc"
     installs = (("napkinxc==0.7.2", *PACKAGES),)
-    variants: ClassVar = {"napkinxc-plt": {"features": "words"}}
+    variants: ClassVar = {
+        "napkinxc-plt": {"features": "words"},
+        "napkinxc-plt-log": {"features": "logs"},
+    }
     evaluates = True
 
     def fit(

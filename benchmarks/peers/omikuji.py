@@ -28,8 +28,9 @@ class Omikuji(FeaturePeer):
     installs = (("omikuji==0.5.2", *PACKAGES),)
     variants: ClassVar = {
         "omikuji-bonsai": {"features": "words", **_BONSAI},
-        "omikuji-bonsai-pairs": {"features": "pairs", **_BONSAI},
+        "omikuji-bonsai-log": {"features": "logs", **_BONSAI},
         "omikuji-parabel": {"features": "words"},
+        "omikuji-bonsai-pairs": {"features": "pairs", **_BONSAI},
     }
     note = "The binding has no evaluation of its own."
 

@@ -30,7 +30,11 @@ class Ours(Peer):
     """Methods of one collection, each with its first labels and no cut."""
 
     name = "ours"
-    note = "Texts of the training records, which labelkin keeps, are not part of the size."
+    note = (
+        "All methods share one collection, and one `labelkin train` is the training time of all: "
+        "knn and lexical need nothing of it but the index. The database, with the texts of the "
+        "training records and the vocabulary, is not part of the size."
+    )
 
     def systems(self, data: DataFolder) -> Sequence[System]:  # noqa: ARG002
         """A system per method."""
@@ -80,11 +84,14 @@ class Ours(Peer):
         )
 
     def model_files(self, place: Place, system: System) -> Sequence[Path]:
-        """The index and label sets, if the method has neighbours, and its models."""
+        """Its models, the index and label sets if it has neighbours, and names if it reads them."""
         folder, method = _folder(place), system.settings["method"]
-        models = [folder / "models" / name for name in METHODS[method]]
-        own = ("cache/names.npz",) if method == "lexical" else ("indexes", "labels")
-        return [*(folder / name for name in own), *models]
+        names = [f"models/{name}" for name in METHODS[method]]
+        if method != "lexical":
+            names += ["indexes", "labels"]
+        if method in ("lexical", "rerank"):
+            names.append("cache/names.npz")
+        return [folder / name for name in names]
 
 
 def _folder(place: Place) -> Path:

@@ -1,7 +1,7 @@
 """PECOS XR-Linear: a label tree of hierarchical k-means with linear classifiers.
 
-Settings are the defaults of `pecos.xmc.xlinear.train`. `pecos-xr-linear-3` averages three trees
-of different seeds, as Omikuji has three.
+Settings are the defaults of `pecos.xmc.xlinear.train`. The systems with a 3 in their names average
+three trees of different seeds, as Omikuji has three.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ class Pecos(FeaturePeer):
     )
     variants: ClassVar = {
         "pecos-xr-linear": {"features": "words", "seeds": [0], **_TREE, **_CLASSIFIERS},
+        "pecos-xr-linear-log": {"features": "logs", "seeds": [0], **_TREE, **_CLASSIFIERS},
         "pecos-xr-linear-3": {"features": "words", "seeds": [0, 1, 2], **_TREE, **_CLASSIFIERS},
+        "pecos-xr-linear-3-log": {"features": "logs", "seeds": [0, 1, 2], **_TREE, **_CLASSIFIERS},
     }
     evaluates = True
 

@@ -55,32 +55,41 @@ class Place:
 
 @dataclass(frozen=True)
 class System:
-    """A row of the tables: a name, its settings, and the trainings that it needs."""
+    """A row of the tables: a name, its settings, and the trainings that it needs.
+
+    A system that `sees_dev` is trained on every second record of dev, from the first on: its cut
+    is chosen on the others.
+    """
 
     name: str
     settings: Mapping[str, Any] = field(default_factory=dict)
     trainings: tuple[str, ...] = ()
+    sees_dev: bool = False
 
 
 class Peer(ABC):
     """A tool with one or more systems, each in its own processes.
 
     `installs` are the arguments of `pip install`, one call after another; without any, the peer
-    runs in our own environment. `feature_sets` are those that have to be there.
+    runs in our own environment.
     """
 
     name: str
     installs: Sequence[Sequence[str]] = ()
-    feature_sets: Sequence[str] = ()
     # Whether it can be run at all, or has left its output only.
     runs = True
     note = ""
+    # Systems of the peer that are left out, and why.
+    unable: ClassVar[Mapping[str, str]] = {}
     # Why its own measures may differ from ours.
     evaluation_note = ""
 
     @abstractmethod
     def systems(self, data: DataFolder) -> Sequence[System]:
         """The systems on a data set."""
+
+    def equip(self, environment: Path) -> None:  # noqa: B027 - most peers need nothing
+        """Add what pip does not install, unless it is there."""
 
     def prepare(self, place: Place) -> None:  # noqa: B027 - most peers need nothing
         """Write what the commands read, beside the data set's own files."""
@@ -145,11 +154,6 @@ class FeaturePeer(Peer):
     variants: ClassVar[Mapping[str, Mapping[str, Any]]]
     # Whether it has measures of its own.
     evaluates = False
-
-    @property
-    def feature_sets(self) -> Sequence[str]:  # type: ignore[override]
-        """Those of all systems."""
-        return sorted({str(settings["features"]) for settings in self.variants.values()})
 
     def systems(self, data: DataFolder) -> Sequence[System]:  # noqa: ARG002
         """One per variant."""

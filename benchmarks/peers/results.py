@@ -41,13 +41,30 @@ class Results:
         """Remember that a step has failed."""
         self._save(name, {"settings": None, "failed": reason})
 
+    def forget_other(self, name: str, settings: object) -> None:
+        """Drop a step that was done with other settings."""
+        known = self._steps.get(name)
+        if known is not None and known["settings"] != json.loads(json.dumps(settings)):
+            del self._steps[name]
+            write_json(self.path, self._steps)
+
     def outcome(self, name: str) -> Any:
         """What a step has given; None if it was not done."""
         return self._steps.get(name, {}).get("outcome")
 
+    def names(self, kind: str) -> list[str]:
+        """What steps of a kind, such as `scores`, have given an outcome for."""
+        found = (step.partition(" ") for step, one in self._steps.items() if "outcome" in one)
+        return [name for first, _, name in found if first == kind]
+
     def failures(self) -> dict[str, str]:
         """The reasons of the steps that failed, by name."""
         return {name: one["failed"] for name, one in self._steps.items() if "failed" in one}
+
+    def update(self, other: Results) -> None:
+        """Take the steps of other results, in place of those of the same names."""
+        for name, content in other._steps.items():
+            self._save(name, content)
 
     def _save(self, name: str, content: object) -> None:
         self._steps[name] = json.loads(json.dumps(content))

@@ -81,24 +81,39 @@ class Scorer:
         # By the number of labels: they take seconds to make.
         self._hierarchies: dict[int, Hierarchy] = {}
 
-    def scores(self, rankings: Mapping[str, LabelSets]) -> dict[str, Any]:
+    def scores(
+        self, rankings: Mapping[str, LabelSets], *, sees_dev: bool = False
+    ) -> dict[str, Any]:
         """The cuts of a system with rankings of some parts, and its measures of each part.
 
-        Without dev nothing can be chosen: the whole lists are measured.
+        Without dev nothing can be chosen: the whole lists are measured. Of dev, a system that
+        `sees_dev` has only those records that it was not trained on.
         """
         chosen: tuple[Cut, ...] = (Cut("whole list"),)
+        unseen = np.arange(1, len(rankings["dev"]), 2) if sees_dev else None
         if "dev" in rankings:
-            gold = self._evaluation("dev", rankings["dev"]).gold
-            chosen = cuts.choose(gold, rankings["dev"].ranking(), self._counts("dev"))
-        parts = {part: self._measured(part, one, chosen) for part, one in rankings.items()}
+            chosen = self.chosen(rankings["dev"], unseen)
+        parts = {
+            part: self.measured(part, one, chosen, unseen if part == "dev" else None)
+            for part, one in rankings.items()
+        }
         for name, (part, left_out) in DATA_SETS[self._data.name].subsets().items():
             if part in rankings:
                 ids = self._data.ids(part)
                 kept = np.array([place for place, one in enumerate(ids) if one not in left_out])
-                parts[name] = self._measured(part, rankings[part], chosen, kept)
+                parts[name] = self.measured(part, rankings[part], chosen, kept)
         return {"cuts": cuts.as_json(chosen), "parts": parts}
 
-    def _measured(
+    def chosen(
+        self, ranking: LabelSets, kept: npt.NDArray[np.int64] | None = None
+    ) -> tuple[Cut, ...]:
+        """The cuts of a system by its ranking of dev, or of some of it, the best first."""
+        dev, counts = self.evaluation("dev", ranking), self._counts("dev")
+        if kept is not None:
+            dev, counts = dev.taken(kept), counts[kept]
+        return cuts.choose(dev.gold, dev.predicted, counts)
+
+    def measured(
         self,
         part: str,
         ranking: LabelSets,
@@ -110,7 +125,7 @@ class Scorer:
 
         from labelkin.evaluate import DEFAULT_MEASURES, evaluate, evaluate_bands, parse_measure
 
-        whole = self._evaluation(part, ranking)
+        whole = self.evaluation(part, ranking)
         counts = self._counts(part)
         by_cut, evaluations = {}, []
         for cut in chosen:
@@ -130,7 +145,8 @@ class Scorer:
             "by_cut": by_cut,
         }
 
-    def _evaluation(self, part: str, ranking: LabelSets) -> Evaluation:
+    def evaluation(self, part: str, ranking: LabelSets) -> Evaluation:
+        """Gold labels and ranking of a part, with what its measures need."""
         from labelkin.evaluate import Evaluation
 
         # Labels that the data set does not have can only be wrong.
