@@ -42,6 +42,9 @@ PARSED = {
     "tune mycollection held-out.jsonl --method toy": "needs the package that the page describes",
     "tune decs held-out.json --method mix-ranked": "needs a trained model",
     "eval decs held-out.json --method knn --method mix-ranked": "needs a trained model",
+    "neighbours mesh backlog.jsonl": "needs Spark; tests/cluster runs it",
+    "build mesh --on": "needs Spark; tests/cluster runs it",
+    "annotate mesh backlog.jsonl": "needs Spark; tests/cluster runs it",
     "serve": "runs until it is stopped; tests/serve and the client's example below run it",
 }
 # Other commands, which are not run.
