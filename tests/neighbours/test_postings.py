@@ -339,7 +339,14 @@ def test_a_damaged_record_is_noticed(tmp_path: Path) -> None:
             again.state()
 
 
-PYTHON = ("_add_postings", "_clear", "_find_highest", "_enlarged", "replace_lowest")
+PYTHON = (
+    "_end_of_block",
+    "_are_right",
+    "_clear",
+    "_find_highest",
+    "_enlarged",
+    "replace_lowest",
+)
 
 
 @pytest.fixture(params=["compiled", "Python"])
@@ -453,6 +460,49 @@ def test_a_query_without_terms_among_others(kernel: Kernel) -> None:
     places, _, starts = best(found, 2, TIE)
     assert starts.tolist() == [0, 2, 2, 4]
     assert places.tolist() == [4, 6, 6, 8]
+
+
+def test_queries_of_a_batch_do_not_touch_each_other(kernel: Kernel) -> None:
+    """Blocks are searched for all queries in turn, in two segments one after the other."""
+    add, best = kernel
+    rng = np.random.default_rng(4)
+    counts = rng.integers(0, 60, (2, 12))
+    of_segments = [
+        [np.sort(rng.choice(100, count, replace=False)) for count in of_segment]
+        for of_segment in counts.tolist()
+    ]
+    weights = rng.random(12, dtype=np.float32)
+    table = rng.random(7, dtype=np.float32)
+    excluded, excluded_starts = np.array([5, 50, 98, 50]), np.array([0, 2, 2, 4])
+
+    def searched(starts: list[int], first: int, end: int) -> list[list[int]]:
+        """Those with the terms from the first to the end, as a batch."""
+        queries = len(starts) - 1
+        heaps = np.zeros((queries, 9), dtype=np.float32)
+        found = np.zeros(0, np.int64), np.zeros(0, np.float32), np.zeros(queries + 1, np.int64)
+        query = [0, 3, 7].index(first)
+        own = excluded_starts[query : query + queries + 1]
+        for number, lists in enumerate(of_segments):
+            ends = np.cumsum([len(one) for one in lists]).astype(np.uint64)
+            documents = np.concatenate(lists).astype(np.uint32)
+            begins = ends - np.array([len(one) for one in lists], dtype=np.uint64)
+            is_right, found = add(
+                *(begins[first:end], ends[first:end], weights[first:end]),
+                *(np.array(starts), documents, (documents % 7).astype(np.uint16), table),
+                *(100 * number, 100, np.array([4, 70]), excluded[own[0] : own[-1]], own - own[0]),
+                *(np.full(queries, 1e-4), heaps, found),
+            )
+            assert is_right
+        places, _, bounds = best(found, 9, TIE)
+        return [one.tolist() for one in np.split(places, bounds[1:-1])]
+
+    together = searched([0, 3, 7, 12], 0, 12)
+    assert together == [
+        *searched([0, 3], 0, 3),
+        *searched([0, 4], 3, 7),
+        *searched([0, 5], 7, 12),
+    ]
+    assert all(len(one) == 9 for one in together)
 
 
 @pytest.mark.parametrize(

@@ -76,37 +76,37 @@ def add_candidates(
     Each heap has as many scores as are wanted at least, the lowest first: documents whose score is
     lower than that by more than the margin are none. False for postings that cannot be right:
     their file is damaged.
+
+    All queries are done with a block of documents before the next, so that the postings of terms
+    that several have are still in the processor's cache.
     """
     queries = len(starts) - 1
     size = (min(count, _BLOCK) + _STRIP - 1) // _STRIP * _STRIP
     scores = np.zeros(size, dtype=np.float32)
     highest = np.empty(size // _STRIP, dtype=np.float32)
-    old_places, old_scores, old_starts = before
-    places = np.empty(len(old_places) + 4 * heaps.size, dtype=np.int64)
-    values = np.empty(len(places), dtype=np.float32)
-    new_starts = np.zeros(queries + 1, dtype=np.int64)
-    found = 0
-    for query in range(queries):
-        for number in range(old_starts[query], old_starts[query + 1]):
-            if len(places) == found:
-                places, values = _enlarged(places), _enlarged(values)
-            places[found], values[found] = old_places[number], old_scores[number]
-            found += 1
-        terms = slice(starts[query], starts[query + 1])
-        reached, limits, factors = begins[terms].copy(), ends[terms], weights[terms]
-        own = excluded[excluded_starts[query] : excluded_starts[query + 1]]
-        heap = heaps[query]
-        for start in range(0, count, _BLOCK):
-            length = min(count - start, _BLOCK)
-            is_last = start + length == count
-            if not _add_postings(
-                reached, limits, factors, documents, impacts, table, start, length, is_last, scores
-            ):
-                return False, (old_places, old_scores, old_starts)
+    reached = begins.copy()
+    # The query of each candidate, in the order in which they are found.
+    owners = np.repeat(np.arange(queries), np.diff(before[2]))
+    places, values, found = before[0], before[1], len(owners)
+    for start in range(0, count, _BLOCK):
+        length = min(count - start, _BLOCK)
+        strips = (length + _STRIP - 1) // _STRIP
+        for query in range(queries):
+            for term in range(starts[query], starts[query + 1]):
+                place = reached[term]
+                end = _end_of_block(documents, place, ends[term], start + length)
+                of_term, kinds = documents[place:end], impacts[place:end]
+                if not _are_right(of_term, kinds, start, length, len(table)):
+                    return False, before
+                weight, block = weights[term], np.uint32(start)
+                for number in range(len(of_term)):
+                    scores[np.uint32(of_term[number] - block)] += weight * table[kinds[number]]
+                reached[term] = end
+            own = excluded[excluded_starts[query] : excluded_starts[query + 1]]
             _clear(removed, start, length, scores)
             _clear(own, start, length, scores)
-            strips = (length + _STRIP - 1) // _STRIP
             _find_highest(scores, strips, highest)
+            heap = heaps[query]
             for strip in range(strips):
                 if highest[strip] > heap[0]:
                     replace_lowest(heap, highest[strip])
@@ -115,49 +115,59 @@ def add_candidates(
                 if highest[strip] > 0 and highest[strip] >= lowest:
                     if len(places) < found + _STRIP:
                         places, values = _enlarged(places), _enlarged(values)
+                        owners = _enlarged(owners)
                     for place in range(strip * _STRIP, (strip + 1) * _STRIP):
                         if scores[place] > 0 and scores[place] >= lowest:
                             places[found] = first + start + place
                             values[found] = scores[place]
+                            owners[found] = query
                             found += 1
             scores[: strips * _STRIP] = 0
-        new_starts[query + 1] = found
-    return True, (places[:found], values[:found], new_starts)
+    for term in range(len(ends)):
+        if reached[term] < ends[term]:
+            return False, before
+    order = np.argsort(owners[:found], kind="mergesort")
+    new_starts = np.searchsorted(owners[:found][order], np.arange(queries + 1))
+    return True, (places[:found][order], values[:found][order], new_starts)
 
 
 @compile_function()
-def _add_postings(
-    reached: Places,
-    ends: Places,
-    weights: Floats,
+def _end_of_block(
+    documents: npt.NDArray[np.uint32], place: np.uint64, end: np.uint64, limit: int
+) -> np.uint64:
+    """Where the first document that is not below the limit is, looked for in growing steps."""
+    step = np.uint64(1)
+    while place + step <= end and documents[place + step - np.uint64(1)] < limit:
+        place += step
+        step += step
+    end = min(end, place + step)
+    while place < end:
+        middle = (place + end) >> np.uint64(1)
+        if documents[middle] < limit:
+            place = middle + np.uint64(1)
+        else:
+            end = middle
+    return place
+
+
+@compile_function()
+def _are_right(
     documents: npt.NDArray[np.uint32],
     impacts: npt.NDArray[Any],
-    table: Floats,
     start: int,
     length: int,
-    is_last: bool,
-    scores: Floats,
+    impact_count: int,
 ) -> bool:
-    """Add the weighted impacts of terms to the scores of `length` documents from `start` on.
+    """Whether postings are of `length` documents from `start` on, and their impacts are known.
 
-    The postings that have not been `reached` belong to these documents or to later ones.
+    Several are compared in one instruction, which the loop that adds them up cannot do.
     """
-    first, count, impact_count = np.uint64(start), np.uint64(length), np.uint64(len(table))
-    for term in range(len(reached)):
-        place, end, weight = reached[term], ends[term], weights[term]
-        while place < end:
-            # Wraps around for one before the first.
-            document, impact = documents[place] - first, impacts[place]
-            if document >= count:
-                break
-            if impact >= impact_count:
-                return False
-            scores[document] += weight * table[impact]
-            place += np.uint64(1)
-        if place < end and (is_last or documents[place] < first):
-            return False
-        reached[term] = place
-    return True
+    furthest, largest = np.uint32(0), np.uint32(0)
+    for number in range(len(documents)):
+        # Wraps around for a document before the first.
+        furthest = max(furthest, np.uint32(documents[number] - np.uint32(start)))
+        largest = max(largest, np.uint32(impacts[number]))
+    return len(documents) == 0 or (furthest < length and largest < impact_count)
 
 
 @compile_function()
