@@ -41,7 +41,7 @@ from labelkin.inspection import LSA_NAME
 from labelkin.layout import DESK_NAME
 from labelkin.leftovers import CHECKPOINT, find_leftovers
 from labelkin.neighbours.engine import ENGINES
-from labelkin.neighbours.term_index import stored_index
+from labelkin.neighbours.term_index import StoredIndex, stored_index
 from labelkin.neighbours.vector_file import VectorFile
 from labelkin.represent.cache import TermCache
 from labelkin.represent.representation import KINDS
@@ -520,19 +520,32 @@ def _check_terms(folder: Path, reader: PinnedReader) -> str:
             # An index of another package's engine.
             return ""
         raise CollectionDamagedError(f"{folder / 'labelkin.json'}: cannot be read")
+    rows, applied = _opened_rows(folder, record)
+    while not applied.next_row and (latest := stored_index(folder)) and latest.applied.next_row:
+        # Files that cannot be read are opened as an empty index, which another process may have
+        # filled since.
+        if latest == record:
+            raise CollectionDamagedError(f"{folder}: its files cannot be read")
+        record = latest
+        rows, applied = _opened_rows(folder, record)
+    if applied.next_row and not _knows(reader, applied.generation, applied.token):
+        raise CollectionDamagedError(
+            f"{folder}: built from a state that the database does not have"
+        )
+    return "" if rows is None else _compared(folder, rows, applied, reader, applied.generation)
+
+
+def _opened_rows(
+    folder: Path, record: StoredIndex
+) -> tuple[npt.NDArray[np.int64] | None, StoreState]:
+    """The rows in a verified index, if its engine can tell, and the state that they belong to."""
     with ENGINES[record.engine](folder, record.kinds, read_only=True) as engine:
         engine.verify()
         rows, applied, before = None, record.applied, None
         # Another process may be writing: rows and record belong together if neither changes.
         while before != applied:
             before, rows, applied = applied, engine.rows(), engine.state().applied
-    if not applied.next_row and (record := stored_index(folder)) and record.applied.next_row:
-        raise CollectionDamagedError(f"{folder}: its files cannot be read")
-    if applied.next_row and not _knows(reader, applied.generation, applied.token):
-        raise CollectionDamagedError(
-            f"{folder}: built from a state that the database does not have"
-        )
-    return "" if rows is None else _compared(folder, rows, applied, reader, applied.generation)
+    return rows, applied
 
 
 def _check_vectors(folder: Path, reader: PinnedReader) -> bool | str:

@@ -10,10 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
 
+import numpy as np
 import pytest
 
-from labelkin import Indexer
+from labelkin import Indexer, integrity
 from labelkin.integrity import check_collection
+from labelkin.neighbours.term_index import stored_index
+from labelkin.store.derived import StoreState
 
 from .conftest import Run
 
@@ -71,6 +74,29 @@ def test_documents_are_added_meanwhile(run: Run, demo: str) -> None:
         writer.join()
     assert not failures
     assert problems == [[]] * len(problems)
+
+
+def test_an_index_is_filled_after_it_was_opened(
+    collection: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process commits for the first time between two looks at the index."""
+    with Indexer.open(collection) as indexer:
+        indexer.build()
+    (folder,) = (collection / "indexes").glob("terms-*")
+    record, opened = stored_index(folder), integrity._opened_rows
+    assert record is not None
+    nothing = np.zeros(0, dtype=np.int64), StoreState()
+    looks = iter([replace(record, applied=StoreState())])
+    monkeypatch.setattr(integrity, "stored_index", lambda _: next(looks, record))
+    attempts = iter([nothing])
+    monkeypatch.setattr(
+        integrity, "_opened_rows", lambda *given: next(attempts, None) or opened(*given)
+    )
+    assert check_collection(collection).is_sound
+    # Nobody has written, and the index is empty all the same.
+    monkeypatch.setattr(integrity, "_opened_rows", lambda *_: nothing)
+    (problem,) = check_collection(collection).problems
+    assert "its files cannot be read" in problem.problem
 
 
 def test_no_collection(run: Run, tmp_path: Path) -> None:
