@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -14,7 +15,6 @@ import numpy.typing as npt
 from labelkin.closing import Closing
 from labelkin.corpus.document import CorpusItem, Correction, Document
 from labelkin.corpus.language import normalise_language
-from labelkin.desk.desk import Desk
 from labelkin.exceptions import (
     CollectionError,
     ConfigError,
@@ -26,7 +26,6 @@ from labelkin.layout import is_collection
 from labelkin.neighbours import Neighbours, NeighbourSearch
 from labelkin.neighbours.neighbour import Neighbour, StoredDocument, describe
 from labelkin.neighbours.term_index import indexed_kinds
-from labelkin.neighbours.vector_index import indexed_encoders
 from labelkin.runtime import Runtime
 from labelkin.scoring.methods import METHODS, usable_methods
 from labelkin.scoring.queries import Queries
@@ -36,11 +35,8 @@ from labelkin.scoring.suggestion import Suggestion, fold_broader, fold_broader_l
 from labelkin.store.collection import Collection
 from labelkin.store.config import CollectionSection, Config, LabelsSection, with_recipe
 from labelkin.store.derived import BuildProgress
-from labelkin.store.editions import undo_vocabulary, update_vocabulary
-from labelkin.store.info import CollectionInfo, collection_info
 from labelkin.store.reports import AddReport, EditionReport, RemoveReport
 from labelkin.store.snapshot import Snapshot
-from labelkin.store.writer import Progress, add_documents, remove_documents
 from labelkin.vocab.concept import Concept
 from labelkin.vocab.vocabulary import Vocabulary
 from labelkin.wording import shortened
@@ -50,7 +46,8 @@ if TYPE_CHECKING:
     from labelkin.autoencoder.training_settings import TrainingSettings
     from labelkin.backup import BackupProgress, BackupReport
     from labelkin.compaction import CompactProgress, CompactReport
-    from labelkin.desk import Decision
+    from labelkin.desk.decisions import Decision
+    from labelkin.desk.desk import Desk
     from labelkin.evaluate import Evaluation, Measure
     from labelkin.evaluate.comparison import Comparison
     from labelkin.evaluate.stored import EvaluationSummary
@@ -62,6 +59,8 @@ if TYPE_CHECKING:
     from labelkin.rerank.fitting import RerankReport
     from labelkin.rerank.settings import RerankTrainingSettings
     from labelkin.store.held_out import HeldOut
+    from labelkin.store.info import CollectionInfo
+    from labelkin.store.writer import Progress
     from labelkin.training_plan import TrainingObserver, TrainingReport
 
 
@@ -110,8 +109,8 @@ class Indexer(Closing):
     def __init__(self, collection: Collection, *, follow: bool = False) -> None:
         self.collection = collection
         self.runtime = Runtime(collection, follow=follow)
-        #: Work lists and verdicts of indexers; its file is opened when it is first used.
-        self.desk = Desk(collection.path, read_only=collection.read_only)
+        self._desk: Desk | None = None
+        self._desk_lock = Lock()
 
     @classmethod
     def create(
@@ -178,9 +177,20 @@ class Indexer(Closing):
             path, vocabulary, name=name, language=language, recipe=recipe, follow=follow
         )
 
+    @property
+    def desk(self) -> Desk:
+        """Work lists and verdicts of indexers; its file is opened when it is first used."""
+        from labelkin.desk.desk import Desk
+
+        with self._desk_lock:
+            if self._desk is None:
+                self._desk = Desk(self.collection.path, read_only=self.collection.read_only)
+            return self._desk
+
     def close(self) -> None:
         """Close all files, models and threads."""
-        self.desk.close()
+        if self._desk is not None:
+            self._desk.close()
         self.runtime.close()
 
     def verdicts(self, *, every: bool = False) -> Iterator[Decision]:
@@ -229,6 +239,7 @@ class Indexer(Closing):
         an older revision than the stored document is left out and reported, unless
         `take_older`. `progress` is called after each stored batch with the report so far.
         """
+        from labelkin.store.writer import add_documents
 
         def report(so_far: AddReport) -> None:
             if so_far.documents > _MANY:
@@ -260,6 +271,8 @@ class Indexer(Closing):
 
     def remove(self, identifiers: Iterable[str]) -> RemoveReport:
         """Remove documents by their ids; a string is one id."""
+        from labelkin.store.writer import remove_documents
+
         if isinstance(identifiers, str):
             identifiers = [identifiers]
         try:
@@ -288,6 +301,7 @@ class Indexer(Closing):
                 "read_vocabulary(FILE) first"
             )
         from labelkin.inspection import new_to_models
+        from labelkin.store.editions import update_vocabulary
 
         try:
             report = update_vocabulary(
@@ -305,6 +319,8 @@ class Indexer(Closing):
 
         Documents that were added or changed since stay as they are.
         """
+        from labelkin.store.editions import undo_vocabulary
+
         try:
             return undo_vocabulary(self.collection, dry_run=dry_run, progress=progress)
         finally:
@@ -353,6 +369,8 @@ class Indexer(Closing):
     def info(self) -> CollectionInfo:
         """Counts over documents, labels, languages and files."""
         from labelkin.inspection import model_states
+        from labelkin.neighbours.vector_index import indexed_encoders
+        from labelkin.store.info import collection_info
 
         info = collection_info(self.collection)
         indexes = [*indexed_kinds(self.collection), *indexed_encoders(self.collection)]

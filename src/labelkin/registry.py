@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, Generic, TypeVar, cast
@@ -78,7 +78,13 @@ def loaded(group: str, name: str) -> Any:
 
 @lru_cache(maxsize=16)
 def _entry_points(group: str) -> dict[str, str]:
-    return {point.name: point.value for point in entry_points(group=group)}
+    return {point.name: point.value for point in _all_entry_points().select(group=group)}
+
+
+@cache
+def _all_entry_points() -> Any:
+    """Those of all installed packages: reading them takes longer than most of what follows."""
+    return entry_points()
 
 
 @lru_cache(maxsize=256)

@@ -11,15 +11,17 @@ import logging
 import time
 from collections.abc import Callable
 from threading import Lock
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from labelkin import compiled
 from labelkin.exceptions import CollectionBusyError, CollectionError
 from labelkin.neighbours.engine import EngineSearcher
-from labelkin.neighbours.postings_searcher import PostingsSearcher
 from labelkin.neighbours.term_index import TermIndex
 from labelkin.store.derived import BuildProgress, SnapshotOutdatedError
 from labelkin.store.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from labelkin.neighbours.postings_searcher import PostingsSearcher
 
 logger = logging.getLogger(__name__)
 
@@ -71,7 +73,7 @@ class BulkIndex:
             index = self._opened(snapshot)
             if index is None:
                 return None
-            return cast(PostingsSearcher, index.searcher(snapshot)).scored_like(other)
+            return cast("PostingsSearcher", index.searcher(snapshot)).scored_like(other)
         finally:
             self._lock.release()
 

@@ -175,12 +175,15 @@ class EngineFactory(Protocol):
         ...
 
 
+#: labelkin's own engines: the default, and the one for batches.
+TANTIVY, POSTINGS = "tantivy", "postings"
+
 ENGINES: Registry[EngineFactory] = Registry(
     "labelkin.engines",
     "term engine",
     {
-        "tantivy": "labelkin.neighbours.tantivy_engine:TantivyEngine",
-        "postings": "labelkin.neighbours.postings_engine:PostingsEngine",
+        TANTIVY: "labelkin.neighbours.tantivy_engine:TantivyEngine",
+        POSTINGS: "labelkin.neighbours.postings_engine:PostingsEngine",
     },
     factories=True,
 )

@@ -9,8 +9,8 @@ from labelkin.compiled import can_compile
 from labelkin.exceptions import CollectionError, ConfigError
 from labelkin.memo import Memo
 from labelkin.neighbours.bulk import BulkIndex
+from labelkin.neighbours.engine import POSTINGS
 from labelkin.neighbours.heading_terms import index_fields
-from labelkin.neighbours.postings_engine import ENGINE_NAME
 from labelkin.neighbours.search import NeighbourSearch, SearchContext
 from labelkin.neighbours.term_index import TermIndex
 from labelkin.represent.cache import open_term_cache
@@ -172,11 +172,11 @@ class Indexes(Closing):
     def _bulk_index(self, snapshot: Snapshot, name: str) -> BulkIndex | None:
         """What searches large batches; None if it is switched off or cannot be used here."""
         settings = snapshot.config.neighbours
-        if not settings.bulk or settings.engine == ENGINE_NAME or not can_compile():
+        if not settings.bulk or settings.engine == POSTINGS or not can_compile():
             return None
         return self._bulk.get(
             _index_key(snapshot, name),
-            lambda: BulkIndex(lambda latest: self._term_index(latest, name, ENGINE_NAME)),
+            lambda: BulkIndex(lambda latest: self._term_index(latest, name, POSTINGS)),
         )
 
     def _vector_state(self, snapshot: Snapshot, name: str) -> VectorState:

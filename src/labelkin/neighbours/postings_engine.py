@@ -29,7 +29,7 @@ from labelkin.checksums import BlockChecksums, ChecksumError, read_sealed, seale
 from labelkin.compiled import can_load
 from labelkin.exceptions import MissingExtraError
 from labelkin.neighbours.array_file import Checksums, sync_files, write_arrays
-from labelkin.neighbours.engine import EngineState, IndexedDocument, TermEngine
+from labelkin.neighbours.engine import POSTINGS, EngineState, IndexedDocument, TermEngine
 from labelkin.neighbours.postings import Integers, Segment
 from labelkin.neighbours.postings_builder import SegmentBuilder
 from labelkin.neighbours.postings_merge import merge_segments
@@ -38,7 +38,6 @@ from labelkin.store.derived import StoreDamagedError, StoreState
 
 RECORD_NAME = "labelkin.json"
 FORMAT_VERSION = 1
-ENGINE_NAME = "postings"
 # Terms and documents that are collected in memory, and those that are recorded at a time.
 _RUN = 1 << 20
 _COMMIT = 1 << 23
@@ -96,7 +95,7 @@ class Record:
         """Replace the record in a folder."""
         content = {
             "format_version": FORMAT_VERSION,
-            "engine": ENGINE_NAME,
+            "engine": POSTINGS,
             "kinds": self.kinds,
             **asdict(self.applied),
             "segments": [part.to_json() for part in self.segments],
@@ -114,7 +113,7 @@ class Record:
         except FileNotFoundError:
             return cls(dict(kinds))
         try:
-            if content["format_version"] != FORMAT_VERSION or content["engine"] != ENGINE_NAME:
+            if content["format_version"] != FORMAT_VERSION or content["engine"] != POSTINGS:
                 return cls(dict(kinds))
             removed = content["removed"]
             return cls(

@@ -167,7 +167,7 @@ def _are_right(
         # Wraps around for a document before the first.
         furthest = max(furthest, np.uint32(documents[number] - np.uint32(start)))
         largest = max(largest, np.uint32(impacts[number]))
-    return len(documents) == 0 or (furthest < length and largest < impact_count)
+    return len(documents) == 0 or bool(furthest < length and largest < impact_count)
 
 
 @compile_function()

@@ -19,10 +19,9 @@ import numpy.typing as npt
 
 from labelkin.closing import Closing
 from labelkin.compiled import can_load
-from labelkin.neighbours.engine import ENGINES, IndexedDocument
+from labelkin.neighbours.engine import ENGINES, POSTINGS, TANTIVY, IndexedDocument
 from labelkin.neighbours.heading_terms import HeadingTerms, index_fields
 from labelkin.neighbours.neighbours import NO_NEIGHBOUR, Neighbours
-from labelkin.neighbours.postings_engine import ENGINE_NAME
 from labelkin.neighbours.search import NeighbourSearch
 from labelkin.neighbours.term_index import indexed_documents
 from labelkin.neighbours.term_search import TermSearch
@@ -36,7 +35,6 @@ logger = logging.getLogger(__name__)
 _LARGEST_SHARE = 0.5
 _BATCH = 1000
 SAMPLE_PREFIX = "sample-"
-_WITHOUT_NUMBA = "tantivy"
 
 Integers = npt.NDArray[np.int64]
 Progress = Callable[[int, int], None]
@@ -102,7 +100,7 @@ class SampleSearch(TermSearch, Closing):
         )
         is_fast = self._settings.bulk and can_load()
         has_headings = self._settings.heading_weight > 0
-        self._engine = ENGINES[ENGINE_NAME if is_fast else _WITHOUT_NUMBA](
+        self._engine = ENGINES[POSTINGS if is_fast else TANTIVY](
             Path(self._folder.name) / "terms",
             index_fields(self.representation, headings=has_headings),
             read_only=False,

@@ -24,6 +24,8 @@ from labelkin.corpus.document import Document
 from labelkin.exceptions import CollectionError, MissingExtraError
 from labelkin.neighbours.engine import (
     ENGINES,
+    POSTINGS,
+    TANTIVY,
     EngineSearcher,
     IndexedDocument,
     NotCompactableError,
@@ -35,8 +37,6 @@ from labelkin.neighbours.heading_terms import (
     index_fields,
     text_kinds,
 )
-from labelkin.neighbours.postings_engine import ENGINE_NAME
-from labelkin.neighbours.postings_engine import Record as PostingsRecord
 from labelkin.neighbours.tantivy_engine import FORMAT_VERSION, Record, read_record
 from labelkin.represent.cache import TermCache
 from labelkin.represent.kind import TermKind
@@ -59,9 +59,8 @@ from labelkin.wording import counted
 logger = logging.getLogger(__name__)
 
 _PREFIX = "terms-"
-_DEFAULT_ENGINE = "tantivy"
 #: Those whose records `stored_index` can read.
-OWN_ENGINES = (_DEFAULT_ENGINE, ENGINE_NAME)
+OWN_ENGINES = (TANTIVY, POSTINGS)
 
 
 class TermIndex(DerivedStore):
@@ -296,7 +295,7 @@ class TermIndex(DerivedStore):
                 and set(kinds) not in named
             )
             settings = config.neighbours
-            is_unused = record.engine == ENGINE_NAME != settings.engine and not settings.bulk
+            is_unused = record.engine == POSTINGS != settings.engine and not settings.bulk
             if not (is_contained or is_unused or _is_outdated(kinds, config)):
                 continue
             with FileLock(beside(other, "open")) as lock:
@@ -337,11 +336,13 @@ def stored_index(folder: Path) -> StoredIndex | None:
     """What the index in a folder is; None if its record cannot be read."""
     record = read_record(folder, {})
     if record.kinds:
-        return StoredIndex(_DEFAULT_ENGINE, record.kinds, record.applied)
+        return StoredIndex(TANTIVY, record.kinds, record.applied)
+    from labelkin.neighbours.postings_engine import Record as PostingsRecord
+
     with suppress(OSError, ValueError):
         postings = PostingsRecord.read(folder, {})
         if postings.kinds:
-            return StoredIndex(ENGINE_NAME, postings.kinds, postings.applied)
+            return StoredIndex(POSTINGS, postings.kinds, postings.applied)
     return None
 
 
@@ -354,7 +355,7 @@ def indexed_kinds(reader: Reader) -> list[str]:
 def _versions_at_hand(reader: Reader, wanted: dict[str, str], engine: str) -> dict[str, str]:
     """Kinds and versions of the index to use: exactly these, or an up-to-date one with more."""
     records = _records(reader)
-    if engine != _DEFAULT_ENGINE or any(record.kinds == wanted for record in records):
+    if engine != TANTIVY or any(record.kinds == wanted for record in records):
         return wanted
     generation = reader.generation()
     for record in records:
@@ -398,6 +399,6 @@ def _records(reader: Reader) -> list[Record]:
 
 
 def _folder_name(versions: Mapping[str, str], engine: str) -> str:
-    named = [] if engine == _DEFAULT_ENGINE else [engine]
+    named = [] if engine == TANTIVY else [engine]
     content = json.dumps([FORMAT_VERSION, dict(versions), *named], sort_keys=True)
     return _PREFIX + hashlib.blake2b(content.encode(), digest_size=4).hexdigest()
