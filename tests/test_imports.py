@@ -19,6 +19,7 @@ FOUNDATION = (
     "compiled",
     "exceptions",
     "layout",
+    "lazy",
     "memo",
     "outputs",
     "registry",

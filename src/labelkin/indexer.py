@@ -35,7 +35,6 @@ from labelkin.scoring.suggestion import Suggestion, fold_broader, fold_broader_l
 from labelkin.store.collection import Collection
 from labelkin.store.config import CollectionSection, Config, LabelsSection, with_recipe
 from labelkin.store.derived import BuildProgress
-from labelkin.store.reports import AddReport, EditionReport, RemoveReport
 from labelkin.store.snapshot import Snapshot
 from labelkin.vocab.concept import Concept
 from labelkin.vocab.vocabulary import Vocabulary
@@ -60,6 +59,7 @@ if TYPE_CHECKING:
     from labelkin.rerank.settings import RerankTrainingSettings
     from labelkin.store.held_out import HeldOut
     from labelkin.store.info import CollectionInfo
+    from labelkin.store.reports import AddReport, EditionReport, RemoveReport
     from labelkin.store.writer import Progress
     from labelkin.training_plan import TrainingObserver, TrainingReport
 

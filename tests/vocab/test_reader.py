@@ -16,7 +16,8 @@ from labelkin.exceptions import (
     VocabularyError,
     WrongKindError,
 )
-from labelkin.vocab import categories, read_vocabulary
+from labelkin.vocab import read_vocabulary
+from labelkin.vocab.categories import categories
 
 Write = Callable[[str, str | bytes], Path]
 

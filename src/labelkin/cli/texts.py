@@ -32,7 +32,7 @@ def open_texts(
 
     A file in no known corpus format is one plain text.
     """
-    from labelkin.corpus import Corpus, Document
+    from labelkin.corpus.document import Document
 
     if title is not None or text is not None:
         if file is not None:
@@ -44,6 +44,8 @@ def open_texts(
         return
     if file is None:
         raise typer.BadParameter("give a file, - for standard input, or --title and --text")
+    from labelkin.corpus import Corpus
+
     options = (reading or ReadingOptions()).arguments()
     corpus = Corpus([file], format_name, texts=True, text_id=PLAIN_TEXT, **options)
     corpus.check()

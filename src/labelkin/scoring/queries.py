@@ -14,8 +14,6 @@ from labelkin.neighbours.search import NeighbourSearch
 from labelkin.represent.cache import TermCache
 from labelkin.represent.term_columns import wording_of
 from labelkin.represent.texts import Texts, vectors_key
-from labelkin.scoring.mention_search import MentionSearch, TextMatches
-from labelkin.scoring.mentions import Mentions
 from labelkin.scoring.policy import LabelPolicy, policy_for
 from labelkin.scoring.suggestion import Naming
 from labelkin.store.models import Loaded, Model, Models
@@ -25,6 +23,8 @@ if TYPE_CHECKING:
     from labelkin.neighbours.indexes import Indexes
     from labelkin.neighbours.vector_search import VectorSearch
     from labelkin.represent.encoder import Vectors
+    from labelkin.scoring.mention_search import TextMatches
+    from labelkin.scoring.mentions import Mentions
 
 # What a batch keeps under keys of these kinds belongs to its documents, whatever the neighbours.
 _OF_DOCUMENTS = ("terms", "vectors", "neighbours by")
@@ -166,6 +166,8 @@ class Queries(Texts):
         return self._matches().namings(place, self.documents[place])
 
     def _matches(self) -> TextMatches:
+        from labelkin.scoring.mention_search import MentionSearch
+
         return self.once("matches", lambda: MentionSearch.of(self.snapshot).matches(self.prepared))
 
     def part(self, places: slice) -> Queries:
