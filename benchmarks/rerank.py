@@ -314,7 +314,10 @@ def ablate(work: Path, encoder: str = "", chosen: str = "") -> None:
     evaluations: dict[tuple[str, str], Evaluation] = {}
     for name, compared, groups, count in (row for row in rows if re.search(chosen, row[0])):
         shown = LabelledCandidates.joined(
-            [restricted(fold, names, groups).thinned(0) for fold in folds[:count]]
+            [
+                restricted(fold, names, groups).thinned(np.random.default_rng(0))
+                for fold in folds[:count]
+            ]
         )
         ranker = fit_ranker(
             shown.features,
@@ -359,7 +362,9 @@ def weigh_rare(work: Path) -> None:
     frequencies = np.maximum(gold.frequencies, 0)
     shown = LabelledCandidates.joined(
         [
-            restricted(load_candidates(work / f"fold-{number}.npz"), names, EVERYTHING).thinned(0)
+            restricted(load_candidates(work / f"fold-{number}.npz"), names, EVERYTHING).thinned(
+                np.random.default_rng(0)
+            )
             for number in range(FOLDS)
         ]
     )

@@ -139,6 +139,28 @@ def test_candidates_are_joined_and_selected_by_document():
     assert len(whole.of(np.zeros(8, dtype=np.bool_)).pairs) == 0
 
 
+def test_a_sample_taken_in_batches_is_that_of_all():
+    parts = [labelled(40, seed) for seed in range(3)]
+    at_once = LabelledCandidates.joined(parts).thinned(np.random.default_rng(7))
+    random = np.random.default_rng(7)
+    whole = np.arange(40) % 5 == 0
+    in_batches = LabelledCandidates.joined([part.thinned(random, whole) for part in parts])
+    sample = in_batches.sampled()
+    for name in ("features", "right", "gold", "weights"):
+        np.testing.assert_array_equal(getattr(sample, name), getattr(at_once, name))
+    assert sample.pairs.keys.tolist() == at_once.pairs.keys.tolist()
+    assert len(sample.pairs) < sum(len(part.pairs) for part in parts)
+    assert set(at_once.weights[at_once.right].tolist()) == {1.0}
+    assert at_once.weights[~at_once.right].min() > 1
+    # All candidates of documents that are whole are there, and only of these.
+    is_whole = np.tile(whole, 3)
+    everything = LabelledCandidates.joined(parts)
+    for kept, has_all in ((is_whole, True), (~is_whole, False)):
+        mine, all_mine = in_batches.of(kept), everything.of(kept)
+        assert (mine.pairs.keys.tolist() == all_mine.pairs.keys.tolist()) == has_all
+        assert (mine.weights == 0).any() == has_all
+
+
 def test_replaced_headings_count_once_and_others_stay(vocabulary):
     from scipy.sparse import csr_matrix
 

@@ -25,7 +25,8 @@ class LabelledCandidates:
     """Candidates with features, and which of them are right.
 
     `gold` has the number of headings of each document. `weights` are those of
-    the candidates that `thinned` has kept; None if all are there.
+    the candidates that `thinned` has kept, 0 for those that are not part of its
+    sample; None if all are there.
     """
 
     pairs: Pairs
@@ -39,18 +40,33 @@ class LabelledCandidates:
         """How many candidates there are, or were before they were thinned, as their weights say."""
         return len(self.pairs) if self.weights is None else round(float(self.weights.sum()))
 
-    def thinned(self, seed: int) -> LabelledCandidates:
-        """All right candidates and some of the others, weighted as if they were all there."""
+    def thinned(
+        self, random: np.random.Generator, whole: npt.NDArray[np.bool_] | None = None
+    ) -> LabelledCandidates:
+        """A sample: all right candidates and some of the others, weighted as if all were there.
+
+        Documents that are `whole` keep the others, too, with a weight of 0.
+        """
         if self.weights is not None:
             return self
-        random = np.random.default_rng(seed)
-        kept = self.right | (random.random(len(self.right)) < _WRONG)
+        is_sampled = self.right | (random.random(len(self.right)) < _WRONG)
+        weights = np.where(self.right, 1, is_sampled / _WRONG).astype(np.float32)
+        kept = is_sampled if whole is None else is_sampled | whole[self.pairs.documents]
+        return self._kept(kept, weights[kept])
+
+    def sampled(self) -> LabelledCandidates:
+        """Those that are part of the sample."""
+        if self.weights is None or self.weights.all():
+            return self
+        return self._kept(self.weights > 0, self.weights[self.weights > 0])
+
+    def _kept(self, kept: npt.NDArray[np.bool_], weights: Floats) -> LabelledCandidates:
         return LabelledCandidates(
             Pairs(self.pairs.keys[kept], self.pairs.count, self.pairs.width),
             self.features[kept],
             self.right[kept],
             self.gold,
-            np.where(self.right[kept], 1, 1 / _WRONG).astype(np.float32),
+            weights,
         )
 
     def of(self, documents: npt.NDArray[np.bool_]) -> LabelledCandidates:

@@ -132,19 +132,13 @@ class RerankTrainer:
         """The candidates to train on, and knowledge over all texts.
 
         Those of each fold, after those of the given documents, or before them if
-        these are too few to calibrate with. Of the folds after the first, only some
-        of the wrong candidates are kept.
+        these are too few to calibrate with. Of the held-out documents, only some of
+        the wrong candidates are kept, unless they are among those that calibrate.
         """
-        texts = self.data.texts
-        candidates = []
-        for number, fold in enumerate(self._held_out.folds):
-            rest = self._knowledge(np.flatnonzero(~np.isin(texts.rows, fold.unseen)))
-            mine = texts.at(self._held_out.places(fold))
-            with self._autoencoder_for(number, fold) as autoencoder:
-                candidates.append(
-                    self._held_out_candidates(rest, mine, fold, autoencoder, is_first=number == 0)
-                )
-        knowledge = self._knowledge(np.arange(len(texts)))
+        candidates = [
+            self._fold_candidates(number, fold) for number, fold in enumerate(self._held_out.folds)
+        ]
+        knowledge = self._knowledge(np.arange(len(self.data.texts)))
         if given:
             place = 0 if len(given) >= LEAST_DOCUMENTS else len(candidates)
             candidates.insert(place, self.given_candidates(knowledge, given))
@@ -192,6 +186,13 @@ class RerankTrainer:
         with self._autoencoders.without(fold.unseen) as autoencoder:
             yield autoencoder
 
+    def _fold_candidates(self, number: int, fold: Fold) -> LabelledCandidates:
+        texts = self.data.texts
+        rest = self._knowledge(np.flatnonzero(~np.isin(texts.rows, fold.unseen)))
+        mine = texts.at(self._held_out.places(fold))
+        with self._autoencoder_for(number, fold) as autoencoder:
+            return self._held_out_candidates(rest, mine, fold, autoencoder, is_first=number == 0)
+
     def _held_out_candidates(
         self,
         knowledge: Knowledge,
@@ -210,6 +211,7 @@ class RerankTrainer:
             if autoencoder is not None:
                 unknown -= AUTOENCODER_SIGNALS
         parts = []
+        random = np.random.default_rng(self.settings.seed)
         for start in range(0, len(texts), _BATCH):
             places = np.arange(start, min(start + _BATCH, len(texts)))
             batch = texts.at(places)
@@ -224,7 +226,10 @@ class RerankTrainer:
                 queries.give_vectors(encoder, search.stored_vectors(batch.rows), by_vectors)
             evidence = Evidence(queries, knowledge, unknown=unknown, counts=batch.counts)
             part = self._labelled(evidence, batch.labels)
-            parts.append(part if is_first else part.thinned(self.settings.seed))
+            if is_first:
+                parts.append(part.thinned(random, _calibrates(places)))
+            else:
+                parts.append(part.thinned(np.random.default_rng(self.settings.seed)))
             self.data.report("Scoring held-out documents", int(places[-1]) + 1, len(texts))
         return LabelledCandidates.joined(parts)
 
@@ -271,7 +276,7 @@ class RerankTrainer:
         settings = self.settings
         names = feature_names(self.groups)
         # The first part is the one that new documents resemble most.
-        is_calibrating = np.arange(candidates[0].pairs.count) % _CALIBRATING == 0
+        is_calibrating = _calibrates(np.arange(candidates[0].pairs.count))
         held_out = candidates[0].of(is_calibrating)
         shown = [candidates[0].of(~is_calibrating), *candidates[1:]]
         self.data.report("Training trees", 0, 2)
@@ -308,17 +313,25 @@ class RerankTrainer:
         return TrainedReranker(info, parts, held_out, calibration.scores(raw))
 
 
+def _calibrates(places: Integers) -> npt.NDArray[np.bool_]:
+    """Which documents of the first part calibrate, by their places in it."""
+    calibrates: npt.NDArray[np.bool_] = places % _CALIBRATING == 0
+    return calibrates
+
+
 def _fitted(
     candidates: Sequence[LabelledCandidates], names: list[str], settings: RerankTrainingSettings
 ) -> Ranker:
-    thinned = LabelledCandidates.joined([part.thinned(settings.seed) for part in candidates])
+    sample = LabelledCandidates.joined(
+        [part.thinned(np.random.default_rng(settings.seed)).sampled() for part in candidates]
+    )
     return fit_ranker(
-        thinned.features,
-        thinned.right,
+        sample.features,
+        sample.right,
         names,
         rounds=settings.rounds,
         seed=settings.seed,
-        weights=thinned.weights,
+        weights=sample.weights,
     )
 
 
