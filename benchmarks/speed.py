@@ -1,7 +1,8 @@
 """What batches, single texts and searches cost, before and after compiled code.
 
 python benchmarks/speed.py --work FOLDER             # all parts, one after another
-python benchmarks/speed.py --work FOLDER PARTS...    # neighbours batch cold memory requests report
+python benchmarks/speed.py --work FOLDER PARTS...    # neighbours batch quality cold memory
+                                                     # requests report
 
 Writes results/speed.md; needs ../shared/data and Linux. All parts but `neighbours` use
 FOLDER/mesh47k, the collection that `labelkin train` was run on, and train it if it is not there.
@@ -31,6 +32,7 @@ import numpy as np
 
 import million
 from labelkin import Indexer, __version__, compiled, read_corpus, read_vocabulary
+from labelkin.evaluate import evaluate, parse_measure
 from labelkin.neighbours import bulk
 from labelkin.neighbours.term_search import TermSearch
 from labelkin.scoring.settings import RERANK_DEPTH, Settings
@@ -42,16 +44,19 @@ from peers.throughput import TEXT, of_rounds
 ROOT = Path(__file__).parents[1]
 PUBLISHED = ROOT / "results" / "speed"
 PEERS = ROOT / "results" / "peers"
-PARTS = ("neighbours", "batch", "cold", "memory", "requests", "report")
+PARTS = ("neighbours", "batch", "quality", "cold", "memory", "requests", "report")
 SIZES = (200_000, 1_000_000)
 K = 100
 BATCH = 1000
 TITLE = "Rheumatoid arthritis in pregnant women: a randomised trial of low-dose prednisolone"
 METHODS = ("knn", "lexical", "label-ae", "rerank")
+QUALITY_METHODS = ("knn", "label-ae", "rerank")
 SAME_SCORE = 1e-6
 _UNCOMPILED = "PYTHONDONTWRITEBYTECODE"
 WORKERS = 4
 WITHOUT_LINEAR = "the same, no linear classifiers"
+SPLITS = ("dev", "test", "l1000")
+MEASURES = ("MiF", "P@5", "nDCG@10")
 REQUESTS = 100
 
 
@@ -68,17 +73,31 @@ def neighbours(work: Path) -> None:
     found = []
     for size in (0, *SIZES):
         folder = work / f"neighbours-{size or 'mesh47k'}"
-        measure(make_collection, folder, size)
-        built = {engine: measure(build, folder, engine) for engine in ("tantivy", "postings")}
+        built = indexed(folder, size)
         compared = measure(compare_engines, folder, size).result
-        for engine, one in built.items():
-            compared[engine] |= {
-                "build": one.cpu_seconds,
-                "peak": one.peak_megabytes,
-                "disk": one.result / 1e6,
-            }
+        for engine, costs in built.items():
+            compared[engine] |= costs
         found.append(compared)
         saved("neighbours", found)
+
+
+def indexed(folder: Path, size: int) -> dict[str, dict[str, float]]:
+    """The collection with both indexes, and what each has cost; made once."""
+    path = folder / "built.json"
+    if not path.exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        measure(make_collection, folder, size)
+        costs = {}
+        for engine in ("tantivy", "postings"):
+            run = measure(build, folder, engine)
+            costs[engine] = {
+                "build": run.cpu_seconds,
+                "peak": run.peak_megabytes,
+                "disk": run.result / 1e6,
+            }
+        path.write_text(json.dumps(costs))
+    built: dict[str, dict[str, float]] = json.loads(path.read_text())
+    return built
 
 
 def make_collection(folder: Path, size: int) -> None:
@@ -226,6 +245,35 @@ def rerank_batch(folder: Path, is_compiled: bool, has_bulk: bool) -> dict[str, A
     return {"documents": best, "scores": dict(zip(pairs, ranking.scores.tolist(), strict=True))}
 
 
+# Quality: the same measures whichever engine finds the neighbours.
+
+
+def quality(work: Path) -> None:
+    folder = trained(work)
+    found = {
+        engine: measure(measured, folder, engine == "both").result for engine in ("tantivy", "both")
+    }
+    saved("quality", found)
+
+
+def measured(folder: Path, has_bulk: bool) -> dict[str, dict[str, dict[str, float]]]:
+    """The measures of each method on each split, with the engine for batches or without."""
+    measures = list(map(parse_measure, MEASURES))
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    with Indexer.open(folder) as indexer:
+        search = indexer.search()
+        assert isinstance(search, TermSearch)
+        search.decide(has_bulk)
+        chosen = [Settings.from_config(indexer.config, method) for method in QUALITY_METHODS]
+        for split in SPLITS:
+            documents = list(read_corpus(SHARED / "mesh47k" / f"{split}.json.gz").documents())
+            evaluations = indexer.compare(documents, chosen)
+            for method, evaluation in zip(QUALITY_METHODS, evaluations, strict=True):
+                values = evaluate(evaluation, measures)
+                found.setdefault(method, {})[split] = values
+    return found
+
+
 # A single text in a new process.
 
 
@@ -346,6 +394,7 @@ def _report() -> Iterator[str]:
     for part, section in (
         ("neighbours", _neighbours),
         ("batch", _batch),
+        ("quality", _quality),
         ("requests", _requests),
         ("cold", _cold),
         ("memory", _memory),
@@ -419,6 +468,27 @@ def _batch(found: dict[str, dict[str, Any]]) -> Iterator[str]:
 
 def _except(found: dict[str, dict[str, Any]]) -> str:
     return " except in the last line" if WITHOUT_LINEAR in found else ""
+
+
+def _quality(found: dict[str, dict[str, dict[str, dict[str, float]]]]) -> Iterator[str]:
+    yield ""
+    yield "## Quality with both engines"
+    yield ""
+    yield (
+        "MiF, P@5 and nDCG@10 of the same collection and models, with the neighbours of tantivy "
+        "alone and with those of the second engine, which `annotate` and `eval` choose by "
+        "themselves."
+    )
+    yield ""
+    yield f"| method | neighbours | {' | '.join(SPLITS)} |"
+    yield "|---|---|" + "---|" * len(SPLITS)
+    for method in QUALITY_METHODS:
+        for engine, name in (("tantivy", "tantivy"), ("both", "second engine")):
+            cells = (
+                " / ".join(f"{found[engine][method][split][one]:.4f}" for one in MEASURES)
+                for split in SPLITS
+            )
+            yield f"| `{method}` | {name} | {' | '.join(cells)} |"
 
 
 def _cold(found: dict[str, float]) -> Iterator[str]:
