@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from scipy.sparse import csr_matrix
 
+# Pairs whose corrections are computed at a time: what they need stays in the processor's cache.
+_PAIRS = 1024
+
 Floats = npt.NDArray[np.float32]
 Integers = npt.NDArray[np.int64]
 
@@ -99,8 +102,14 @@ class JointAutoencoder:
                 ballots.closest[ballots.documents],
             )
         )
-        inner = np.maximum(features @ tensor("correct1.weight").T + tensor("correct1.bias"), 0)
-        corrections: Floats = inner @ tensor("correct2.weight")[0] + tensor("correct2.bias")[0]
+        inner_weights, inner_bias = tensor("correct1.weight").T, tensor("correct1.bias")
+        corrections = np.empty(len(features), dtype=np.float32)
+        for start in range(0, len(features), _PAIRS):
+            inner = features[start : start + _PAIRS] @ inner_weights
+            inner += inner_bias
+            np.maximum(inner, 0, out=inner)
+            corrections[start : start + _PAIRS] = inner @ tensor("correct2.weight")[0]
+        corrections += tensor("correct2.bias")[0]
         return corrections
 
     def tally(self, ballots: Ballots) -> Tally:

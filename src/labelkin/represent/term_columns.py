@@ -51,17 +51,19 @@ def wording_of(documents: Iterable[Document]) -> list[list[str]]:
 def _wording(document: Document) -> list[str]:
     rest = "\n".join((document.body, *document.fields.values()))
     snowball = stemmer(document.language or "en")
-    title, body = ([_number_kind(word) for word in words_of(t)] for t in (document.title, rest))
+    title, body = (
+        [_number_kind(word) if word.isdigit() else word for word in words_of(text)]
+        for text in (document.title, rest)
+    )
     if snowball is not None:
         title, body = snowball.stems(title), snowball.stems(body)
     return [*title, *body, *(_TITLE + word for word in title)]
 
 
-def _number_kind(word: str) -> str:
-    """A word as it is; for a number how many digits it has, or that it is a year."""
-    if not word.isdigit():
-        return word
-    return "#year" if len(word) == 4 and word.startswith(_CENTURIES) else f"#{len(word)}"
+def _number_kind(number: str) -> str:
+    """How many digits a number has, or that it is a year."""
+    digits = len(number)
+    return "#year" if digits == 4 and number.startswith(_CENTURIES) else f"#{digits}"
 
 
 class TermColumns:
