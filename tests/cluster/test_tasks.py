@@ -32,6 +32,8 @@ from labelkin.cluster.terms import AnalysisSettings, extract_terms, take_back
 from labelkin.cluster.workspace import Workspace
 from labelkin.corpus import Corpus
 from labelkin.exceptions import ClusterError, CollectionBusyError, ConfigError, VocabularyError
+from labelkin.neighbours.sample_search import nearest_places
+from labelkin.neighbours.training import NearestRows, find_nearest
 from labelkin.represent.cache import TermCache
 from labelkin.represent.representation import make_representation
 from labelkin.store.config import update_config
@@ -123,6 +125,31 @@ def test_shards_find_what_one_index_finds(
         assert found.ids == expected.ids
         assert found.fingerprint == expected.fingerprint
         assert found.duplicates == expected.duplicates
+
+
+class ShrinkingSession(InlineSession):
+    """Loses its workers one after another."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left = 64
+
+    @property
+    def slots(self) -> int:
+        self.left = max(self.left - 10, 1)
+        return self.left
+
+
+def test_every_row_is_searched_though_workers_are_lost(indexer: Indexer) -> None:
+    update_config(indexer.collection.path / "labelkin.toml", {"cluster": {"queries": 10}})
+    rows = np.arange(1500)
+    with Workspace(indexer.collection) as workspace:
+        search = cluster_search(indexer, InlineSession(), workspace)
+        expected = find_nearest(search, rows, 3)
+        for find in (find_nearest, nearest_places):
+            found = find(cluster_search(indexer, ShrinkingSession(), workspace), rows, 3)
+            near = found.near if isinstance(found, NearestRows) else found
+            np.testing.assert_array_equal(near, expected.near)
 
 
 def test_finished_tasks_are_not_run_again(indexer: Indexer, queries: list[Document]) -> None:
