@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -26,7 +27,7 @@ from labelkin.cluster.records import annotate_each
 from labelkin.cluster.replica import Replica, make_replica, open_replica
 from labelkin.cluster.search import ClusterSearch, check_representation
 from labelkin.cluster.session import Session, TaskProgress
-from labelkin.cluster.sizes import characters, taken_documents, task_slices
+from labelkin.cluster.sizes import characters, sendable, taken_documents, task_slices, text_alone
 from labelkin.cluster.task import Task
 from labelkin.cluster.terms import AnalysisSettings, extract_terms, take_back
 from labelkin.cluster.workspace import Workspace
@@ -457,3 +458,64 @@ def test_a_text_that_a_method_cannot_rank_is_named(
     documents = [Document("a"), Document("bad", where="f.jsonl, line 2"), Document("b")]
     with pytest.raises(ClusterError, match="line 2: bad: ValueError: I do not like it; correct"):
         rank_on_cluster(InlineSession(), *copied, documents, [], None, {}, is_bulk=False)
+
+
+def laden(document: Document) -> Document:
+    """A document with all that results do not depend on."""
+    return replace(
+        document,
+        metadata={"fulltext": "x" * 5000},
+        labels=("a label",),
+        label_names={"a label": "its name"},
+        fields={"notes": "y" * 5000},
+        where="f.jsonl, line 1",
+    )
+
+
+class KeepingSession(InlineSession):
+    """Keeps the tasks that it has run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tasks: list[Any] = []
+
+    def run(self, tasks: Sequence[Task], progress: TaskProgress | None = None) -> None:
+        self.tasks += tasks
+        super().run(tasks, progress)
+
+    def sent(self) -> list[Document]:
+        return [one for task in self.tasks for one in getattr(task, "documents", ())]
+
+
+def test_executors_get_texts_alone(
+    indexer: Indexer, copied: tuple[Workspace, Replica], queries: list[Document]
+) -> None:
+    session, (workspace, replica) = KeepingSession(), copied
+    replica = replace(replica, max_characters=1000)
+    documents = [laden(document) for document in queries[:20]]
+    settings = Settings.from_config(indexer.config, "knn")
+    job = AnnotationJob(indexer.collection.path, settings, None, False, "en", False)
+    annotator = Annotator(indexer, job)
+    work = ClusterAnnotation(session, workspace, replica, job, {}, lambda _: None)
+    (records,) = work.map(annotator, [documents])
+    assert [record["id"] for record in records] == [document.id for document in documents]
+    rank_on_cluster(session, workspace, replica, documents, [settings], None, {}, is_bulk=False)
+    open_replica(replica).close()
+    assert len(session.sent()) == 2 * len(documents)
+    for one in session.sent():
+        assert one.fields == {"notes": "y" * 1000}
+        assert not one.metadata
+        assert one.where
+    search = cluster_search(indexer, session, workspace)
+    session.tasks = []
+    search.search(search.texts(documents), 3)
+    assert len(session.sent()) == len(documents)
+    assert not any(one.metadata or one.labels or one.label_names for one in session.sent())
+
+
+def test_long_texts_are_cut_before_they_are_sent() -> None:
+    one = laden(Document("a", "t" * 2000, "b" * 2000, language="en"))
+    (sent,) = sendable([one], 1000)
+    assert (sent.title, sent.body) == (one.title, one.body[:1000])
+    assert sent.cut(1000) == text_alone(one).cut(1000)
+    assert (sent.id, sent.language, sent.where) == (one.id, one.language, one.where)

@@ -95,6 +95,7 @@ def annotate(
 ) -> None:
     """Suggest headings for every document in files; an interrupted run can be repeated."""
     from labelkin.annotator import AnnotationJob, Annotator
+    from labelkin.cluster.sizes import text_alone
     from labelkin.corpus import Document, read_corpus
     from labelkin.indexer import Indexer
     from labelkin.scoring.annotation import annotate as annotate_documents
@@ -148,7 +149,7 @@ def annotate(
             is_bulk if jobs > 1 or on is not None else None,
         )
         map_batches: MapBatches = map
-        watched = _CountedDocuments(documents)
+        watched = _CountedDocuments(documents if on is None else map(text_alone, documents))
         if jobs > 1:
             map_batches = stack.enter_context(_Workers(job, jobs)).map
         annotator = Annotator(indexer, job)

@@ -118,8 +118,10 @@ def _searched_on(
     corpus: Corpus | None,
 ) -> Iterator[Batch]:
     """As `_searched`, on a cluster; lines say how far the whole is."""
-    from labelkin.cluster.sizes import WAVE, taken_documents
+    from labelkin.cluster.sizes import WAVE, taken_documents, text_alone
 
+    # The driver holds many documents at a time.
+    documents = map(text_alone, documents)
     duplicates, done, is_first = 0, 0, True
     whole = Meter("Neighbours", corpus.bytes_total if corpus else 0, None)
     whole.update(0, counted(0, "document"))

@@ -14,7 +14,7 @@ from labelkin.atomic import atomic_text
 from labelkin.cluster.records import annotate_each
 from labelkin.cluster.replica import Replica, open_replica
 from labelkin.cluster.session import Session
-from labelkin.cluster.sizes import WAVE, characters, taken, task_slices
+from labelkin.cluster.sizes import WAVE, characters, sendable, taken, task_slices
 from labelkin.cluster.task import Task, digest
 from labelkin.cluster.workspace import Workspace
 from labelkin.corpus.document import Document
@@ -122,8 +122,9 @@ class ClusterAnnotation:
 
     def _tasks(self, batch: list[Document]) -> list[AnnotationTask]:
         """A batch as one task, or as several if its texts are long."""
-        return [self._task(batch[part]) for part in task_slices(batch, len(batch))]
+        documents = sendable(batch, self._replica.max_characters)
+        return [self._task(documents[part]) for part in task_slices(documents, len(documents))]
 
-    def _task(self, batch: list[Document]) -> AnnotationTask:
+    def _task(self, batch: tuple[Document, ...]) -> AnnotationTask:
         name = digest(self._settings, [document_checksum(document) for document in batch])
-        return AnnotationTask(self._folder / f"{name}.json", tuple(batch), self._replica, self._job)
+        return AnnotationTask(self._folder / f"{name}.json", batch, self._replica, self._job)

@@ -16,7 +16,7 @@ from labelkin.cluster.collection_files import export_collection
 from labelkin.cluster.records import with_failures_named
 from labelkin.cluster.session import Session, TaskProgress
 from labelkin.cluster.shards import build_shards, open_segment, write_headings
-from labelkin.cluster.sizes import characters, task_slices
+from labelkin.cluster.sizes import characters, task_slices, text_alone
 from labelkin.cluster.statistics import StatisticsFiles, count_terms, open_statistics
 from labelkin.cluster.task import Task, digest
 from labelkin.cluster.terms import AnalysisSettings, extract_terms, no_cache
@@ -292,7 +292,7 @@ class ClusterSearch(TermSearch):
         name = digest(asked, k, settings, self._analysis.versions, self._statistics.name)
         query = QueryTask(
             folder / f"{name}.parquet",
-            tuple(documents),
+            tuple(map(text_alone, documents)),
             tuple(excluded),
             self._analysis,
             settings,
