@@ -413,3 +413,23 @@ def test_an_old_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(MissingExtraError, match="is Java 11, too old"):
         check_installed()
+
+
+class Removed:
+    """The context of an application that the cluster has removed."""
+
+    def __getattr__(self, name: str) -> int:
+        raise RuntimeError(
+            f"An error occurred while calling o17.{name}.\n: java.lang."
+            "IllegalStateException: Cannot call methods on a stopped SparkContext.\n\tat java"
+        )
+
+
+def test_an_application_that_was_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started(MASTER, ClusterSection(), tmp_path, monkeypatch)
+    removed = Session(MASTER, ClusterSection(), tmp_path)
+    removed._context = Removed()
+    for name in ("slots", "address"):
+        with pytest.raises(ClusterError, match="the cluster has ended the job") as raised:
+            getattr(removed, name)
+        assert "\n" not in str(raised.value)

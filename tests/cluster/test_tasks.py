@@ -309,6 +309,25 @@ def test_long_texts_have_the_same_records(
     assert progress == [80, len(queries) - 80]
 
 
+@pytest.mark.parametrize("keep", [False, True])
+def test_equal_batches_share_an_output(
+    indexer: Indexer, copied: tuple[Workspace, Replica], queries: list[Document], keep: bool
+) -> None:
+    session, (workspace, replica) = InlineSession(), copied
+    settings = Settings.from_config(indexer.config, "knn")
+    job = AnnotationJob(indexer.collection.path, settings, None, False, "en", False)
+    annotator = Annotator(indexer, job)
+    batches = [queries[:10], queries[10:20], queries[:10]]
+    work = ClusterAnnotation(session, workspace, replica, job, {}, lambda _: None, keep=keep)
+    first, second, third = work.map(annotator, batches)
+    assert first == third != second
+    # What is kept need not be computed again after an interruption.
+    assert len(list((workspace.folder / "annotations").iterdir())) == (2 if keep else 0)
+    assert session.count == 2
+    assert list(work.map(annotator, batches)) == [first, second, third]
+    assert session.count == (2 if keep else 4)
+
+
 class ShownBar(Meter):
     """What a bar shows."""
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self, cast
 import typer
 
 from labelkin.cli.build import build_with_progress, expect_with_progress
-from labelkin.cli.cluster import Cluster, OnMaster, opened_cluster
+from labelkin.cli.cluster import OnMaster, opened_cluster
 from labelkin.cli.console import (
     copy_to_standard_output,
     counted,
@@ -43,12 +43,10 @@ from labelkin.cli.settings import print_unknown_labels, suggestion_settings
 from labelkin.exceptions import LabelkinError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from multiprocessing.connection import Connection
     from multiprocessing.process import BaseProcess
 
     from labelkin.annotator import AnnotationJob
-    from labelkin.cluster.replica import Replica
     from labelkin.corpus import Corpus, Document
     from labelkin.scoring.annotation import AnnotationReport, MapBatches, Suggest
 
@@ -99,6 +97,7 @@ def annotate(
     from labelkin.corpus import Document, read_corpus
     from labelkin.indexer import Indexer
     from labelkin.scoring.annotation import annotate as annotate_documents
+    from labelkin.scoring.annotation import can_resume
     from labelkin.scoring.annotation_formats import writer_for
 
     started = time.monotonic()
@@ -161,7 +160,17 @@ def annotate(
         with meter("Annotating", corpus.bytes_total) as bar:
             shown = _ShownDocuments(bar, corpus, watched)
             if cluster is not None and replica is not None:
-                map_batches = _mapped_on(cluster, replica, job, depends_on, shown.ahead)
+                from labelkin.cluster.annotation import ClusterAnnotation
+
+                map_batches = ClusterAnnotation(
+                    cluster.session,
+                    cluster.workspace,
+                    replica,
+                    job,
+                    depends_on,
+                    shown.ahead,
+                    keep=to_stdout or not can_resume(output),
+                ).map
             report = annotate_documents(
                 foreign.watched(watched),
                 annotator,
@@ -172,11 +181,11 @@ def annotate(
                 progress=shown.kept,
                 map_batches=map_batches,
             )
-        if cluster is not None:
-            cluster.workspace.sweep("annotations")
         foreign.report()
         if to_stdout:
             copy_to_standard_output(output)
+        if cluster is not None:
+            cluster.workspace.sweep("annotations")
     _print_failed(report)
     if json:
         print_json({**asdict(report), "skipped": corpus.report.skipped, "output": str(output)})
@@ -200,20 +209,6 @@ def _print_failed(report: AnnotationReport) -> None:
         more = len(report.failed) - _SHOWN_FAILURES
         rest = f" ({more:,} more than shown)" if more > 0 else ""
         print_message(f"{counted(len(report.failed), 'record')} left out of the output{rest}.")
-
-
-def _mapped_on(
-    cluster: Cluster,
-    replica: Replica,
-    job: AnnotationJob,
-    depends_on: dict[str, Any],
-    show: Callable[[int], None],
-) -> MapBatches:
-    """Annotate batches on a cluster, with a copy of the collection in its workspace."""
-    from labelkin.cluster.annotation import ClusterAnnotation
-
-    work = ClusterAnnotation(cluster.session, cluster.workspace, replica, job, depends_on, show)
-    return work.map
 
 
 def _readable(corpus: Corpus, strict: bool) -> Iterator[Document]:
