@@ -39,29 +39,9 @@ from labelkin.represent.cache import TermCache
 from labelkin.represent.representation import make_representation
 from labelkin.store.config import update_config
 
+from ..inline_session import InlineSession  # noqa: TID252
+
 _WORDS = [f"{a}{b}{c}" for a in "bdfgklmnprst" for b in "aeiou" for c in "kmnrt"]
-
-
-class InlineSession(Session):
-    """Runs tasks here, and counts them."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def close(self) -> None:
-        pass
-
-    @property
-    def slots(self) -> int:
-        return 2
-
-    def run(self, tasks: Sequence[Task], progress: TaskProgress | None = None) -> None:
-        for task in tasks:
-            if not task.is_done():
-                task.run()
-                self.count += 1
-        if progress is not None:
-            progress(len(tasks), len(tasks))
 
 
 def made_document(number: int, generator: random.Random) -> Document:
@@ -538,3 +518,16 @@ def test_long_texts_are_cut_before_they_are_sent() -> None:
     assert (sent.title, sent.body) == (one.title, one.body[:1000])
     assert sent.cut(1000) == text_alone(one).cut(1000)
     assert (sent.id, sent.language, sent.where) == (one.id, one.language, one.where)
+
+
+def test_an_evaluation_is_of_the_state_that_was_ranked(
+    indexer: Indexer, queries: list[Document]
+) -> None:
+    settings = [Settings.from_config(indexer.config, "knn")]
+    documents = [replace(document, labels=(_WORDS[50],)) for document in queries]
+    (expected,) = indexer.compare(documents, settings)
+    snapshot, rankings = indexer.snapshot(), indexer.rankings(documents, settings)
+    indexer.add([made_document(9000, random.Random(9))])
+    (found,) = indexer.compare(documents, settings, ranked=(snapshot, rankings))
+    assert found.training_documents == expected.training_documents
+    np.testing.assert_array_equal(found.ranked.columns, expected.ranked.columns)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self, cast
 import typer
 
 from labelkin.cli.build import build_with_progress, expect_with_progress
-from labelkin.cli.cluster import OnMaster, opened_cluster
+from labelkin.cli.cluster import OnMaster, opened_cluster, warm_up_here
 from labelkin.cli.console import (
     copy_to_standard_output,
     counted,
@@ -94,7 +94,7 @@ def annotate(
     """Suggest headings for every document in files; an interrupted run can be repeated."""
     from labelkin.annotator import AnnotationJob, Annotator
     from labelkin.cluster.sizes import text_alone
-    from labelkin.corpus import Document, read_corpus
+    from labelkin.corpus import read_corpus
     from labelkin.indexer import Indexer
     from labelkin.scoring.annotation import annotate as annotate_documents
     from labelkin.scoring.annotation import can_resume
@@ -129,16 +129,21 @@ def annotate(
             build_with_progress(indexer, asked.representation, [settings])
             is_bulk = expect_with_progress(indexer, asked.representation, expected)
         print_unknown_labels(indexer, [settings])
-        search = indexer.search(asked.representation) if settings.k else None
-        depends_on = {
-            "neighbours": search.fingerprint() if search else {},
-            "vocabulary": indexer.collection.vocabulary_state.key,
-            "method": asdict(settings),
-            "model": indexer.models_checksum(settings.method),
-            "config": indexer.config.model_dump(exclude={"cluster"}),
-            "fold_broader": asked.fold_broader,
-            "language": language,
-        }
+
+        def state() -> dict[str, Any]:
+            """What results depend on besides the documents, as it is now."""
+            search = indexer.search(asked.representation) if settings.k else None
+            return {
+                "neighbours": search.fingerprint() if search else {},
+                "vocabulary": indexer.collection.vocabulary_state.key,
+                "method": asdict(settings),
+                "model": indexer.models_checksum(settings.method),
+                "config": indexer.config.model_dump(exclude={"cluster"}),
+                "fold_broader": asked.fold_broader,
+                "language": language,
+            }
+
+        depends_on = state()
         job = AnnotationJob(
             indexer.collection.path,
             settings,
@@ -154,9 +159,8 @@ def annotate(
         annotator = Annotator(indexer, job)
         replica = None
         if cluster is not None:
-            # Brings up to date what executors cannot: their copy is read-only.
-            annotator([Document("", "text", language=language)])
-            replica = cluster.replica(indexer, generation)
+            warm_up_here(annotator)
+            replica = cluster.replica(indexer, generation, depends_on, state)
         with meter("Annotating", corpus.bytes_total) as bar:
             shown = _ShownDocuments(bar, corpus, watched)
             if cluster is not None and replica is not None:
