@@ -25,6 +25,7 @@ MASTER = "spark://127.0.0.1:7077"
     ("text", "expected"),
     [
         ("ModuleNotFoundError: No module named 'labelkin.cluster'", "/py, has no labelkin; inst"),
+        ("ModuleNotFoundError: No module named 'torch.nn'", "has no torch; install there what is"),
         ('java.io.IOException: Cannot run program "/py": error=2', "the workers have no /py"),
         ("[PYTHON_VERSION_MISMATCH] Python in worker has different", "another version than that"),
         ("Lost executor 1: Command exited with code 137", "ran out of memory"),
@@ -33,6 +34,14 @@ MASTER = "spark://127.0.0.1:7077"
             "of an executor ran out of memory; raise ",
         ),
         ("Python worker exited unexpectedly (crashed)", "fewer cores (spark.executor.cores) or"),
+        (
+            "Python worker exited unexpectedly (crashed): Fatal Python error: Bus error\n",
+            "Python has crashed on a worker (Bus error), in a compiled package; install",
+        ),
+        (
+            "Python worker exited unexpectedly (crashed): Fatal Python error: Aborted\n",
+            "ran out of memory",
+        ),
         (": java.lang.OutOfMemoryError: Java heap space", "of the driver ran out of memory; raise"),
         (
             "Job aborted: most recent failure: Lost task 0.3 in stage 1.0 (TID 7) (a executor 1): "
@@ -139,6 +148,13 @@ def test_errors_of_labelkin_keep_their_kind(tmp_path: Path) -> None:
     error = explained(RuntimeError(text), MASTER, "/py", tmp_path / "spark.log")
     assert isinstance(error, ModelNotFoundError)
     assert str(error) == "no model; train"
+
+
+def test_an_extra_that_a_worker_lacks(tmp_path: Path) -> None:
+    text = "Traceback\nlabelkin.exceptions.MissingExtraError: no torch: pip install it\n\tat java"
+    error = explained(RuntimeError(text), MASTER, "/py", tmp_path / "spark.log")
+    assert isinstance(error, MissingExtraError)
+    assert str(error) == f"on a worker of {MASTER}: no torch: pip install it"
 
 
 @pytest.mark.parametrize(

@@ -112,6 +112,8 @@ class Session(Closing):
             "spark.executor.memory": settings.executor_memory,
             "spark.driver.memory": _DRIVER_MEMORY,
             "spark.ui.showConsoleProgress": "false",
+            # Tells a crash from a lack of memory.
+            "spark.python.worker.faulthandler.enabled": "true",
         }
         # The option spark.pyspark.python is for spark-submit alone.
         os.environ["PYSPARK_PYTHON"] = self._python
