@@ -143,3 +143,26 @@ def test_a_warm_up_that_fails(error: Exception, is_raised: bool) -> None:
             warm_up_here(work)
     else:
         warm_up_here(work)
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        (("neighbours", "demo", "held.jsonl", "-o", "o.npz", "--representation", "lsa"), "is not"),
+        (("neighbours", "demo", "held.jsonl", "-o", "o.npz", "--representation", "foo"), "no repr"),
+        (("build", "demo", "--representation", "foo"), "no representation 'foo'"),
+    ],
+)
+def test_a_representation_is_checked_before_spark_starts(
+    run: Run, demo: str, inline: list[InlineSession], command: tuple[str, ...], reason: str
+) -> None:
+    result = run(*command, "--on", "local")
+    assert result.exit_code == 1
+    assert reason in result.stderr
+    assert not inline
+
+
+def test_a_master_is_checked_before_the_first_stage(run: Run) -> None:
+    result = run("experiment", "run", "paper", "--on", "foo")
+    assert result.exit_code == 1
+    assert "'foo' is no master of Spark" in result.stderr

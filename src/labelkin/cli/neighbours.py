@@ -94,6 +94,10 @@ def neighbours(
                 build_with_progress(indexer, representation)
                 batches = _metered(_searched(indexer, documents, k, representation), corpus)
             else:
+                from labelkin.cluster.search import term_representation
+
+                section = indexer.config.representation
+                term_representation(representation or section.name, section)
                 cluster = stack.enter_context(opened_cluster(indexer, on))
                 search = cluster.search(indexer, representation)
                 batches = _searched_on(cluster, search, documents, k, corpus)
