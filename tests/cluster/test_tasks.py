@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import random
 from collections.abc import Iterator, Sequence
@@ -25,19 +26,25 @@ from labelkin.cluster.collection_files import export_collection, read_documents
 from labelkin.cluster.evaluation import rank_on_cluster
 from labelkin.cluster.records import annotate_each
 from labelkin.cluster.replica import Replica, make_replica, open_replica
-from labelkin.cluster.search import ClusterSearch, check_representation
+from labelkin.cluster.search import ClusterSearch, term_representation
 from labelkin.cluster.session import Session, TaskProgress
 from labelkin.cluster.sizes import characters, sendable, taken_documents, task_slices, text_alone
 from labelkin.cluster.task import Task
 from labelkin.cluster.terms import AnalysisSettings, extract_terms, take_back
 from labelkin.cluster.workspace import Workspace
 from labelkin.corpus import Corpus
-from labelkin.exceptions import ClusterError, CollectionBusyError, ConfigError, VocabularyError
+from labelkin.exceptions import (
+    ClusterError,
+    CollectionBusyError,
+    CollectionError,
+    ConfigError,
+    VocabularyError,
+)
 from labelkin.neighbours.sample_search import nearest_places
 from labelkin.neighbours.training import NearestRows, find_nearest
 from labelkin.represent.cache import TermCache
 from labelkin.represent.representation import make_representation
-from labelkin.store.config import update_config
+from labelkin.store.config import RepresentationSection, update_config
 
 from ..inline_session import InlineSession  # noqa: TID252
 
@@ -240,6 +247,37 @@ def test_a_folder_that_is_swept_is_whole_or_gone(
         assert list(folder.iterdir()) == [folder / "kept"]
 
 
+def test_what_no_job_uses_any_more_is_deleted(indexer: Indexer) -> None:
+    folder = indexer.collection.path / "cache" / ".cluster"
+
+    def searched(number: int) -> set[str]:
+        """The folders that depend on settings after a change of the collection and a job."""
+        indexer.add([made_document(number, random.Random(number))])
+        with Workspace(indexer.collection) as workspace:
+            cluster_search(indexer, InlineSession(), workspace)
+        return {path.name for path in folder.iterdir() if "-" in path.name}
+
+    first = searched(9000)
+    assert len(first) == 3
+    given_up = folder / "terms-0123abcd"
+    given_up.mkdir()
+    (given_up / "part.parquet").touch()
+    assert searched(9001) == {*first, given_up.name}
+    left = folder / ".0123.part"
+    left.mkdir()
+    assert searched(9002) == first
+    assert not left.exists()
+
+
+def test_a_folder_without_locks_is_told(indexer: Indexer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def flock(*_: object) -> None:
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr("labelkin.store.locks.fcntl.flock", flock)
+    with pytest.raises(CollectionError, match="cannot lock files: mount it so that it can"):
+        Workspace(indexer.collection)
+
+
 def test_long_texts_are_cut_into_more_tasks() -> None:
     documents = [Document(str(number), "1234", "5678", fields={"a": "90"}) for number in range(7)]
     assert characters(documents) == 70
@@ -346,7 +384,8 @@ def test_lines_say_how_far_a_search_is(
         search = cluster_search(indexer, session, workspace)
         cluster = Cluster(session, workspace, stages)
         batches = list(_searched_on(cluster, search, iter(queries), 3, None))
-    assert [one for documents, _, _ in batches for one in documents] == queries
+    found = [one.id for documents, _, _ in batches for one in documents]
+    assert found == [one.id for one in queries]
     lines = [line for line in capsys.readouterr().err.splitlines() if "Neighbours: " in line]
     assert len(lines) == len(batches) + 1 > 2
     assert lines[-1] == f"Neighbours: {len(queries)} documents"
@@ -371,7 +410,7 @@ def test_one_job_at_a_time(indexer: Indexer) -> None:
 @pytest.mark.parametrize("name", ["wordllama", "stems,lsa", "some/model"])
 def test_vectors_stay_on_one_machine(name: str) -> None:
     with pytest.raises(ConfigError, match="leave out --on"):
-        check_representation(name)
+        term_representation(name, RepresentationSection())
 
 
 def test_a_failing_record_is_left_out_alone(tmp_path: Path) -> None:
