@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import time
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +19,8 @@ from labelkin.store.locks import FileLock
 _NAME = ".cluster"
 # The folders of kinds that depend on settings or versions, a digest of which ends their names.
 _BY_SETTINGS = f"*-{'[0-9a-f]' * 8}"
+# At the least: jobs of several settings may take turns.
+_KEPT_SECONDS = 7 * 24 * 3600
 _DELETED = ".part"
 
 
@@ -53,7 +56,8 @@ class Workspace(Closing):
         """Let other jobs use it."""
         if self._unused_since is not None:
             with suppress(OSError):
-                self._sweep_unused(self._unused_since)
+                self._sweep_unused(min(self._unused_since, time.time() - _KEPT_SECONDS))
+            self._unused_since = None
         self._lock.close()
 
     def part(self, kind: str) -> Path:
@@ -66,7 +70,10 @@ class Workspace(Closing):
         return folder
 
     def delete_unused(self, since: float) -> None:
-        """When this job ends, delete what depends on settings that no job has used since then."""
+        """When this job ends, delete what depends on settings that no job has used since then.
+
+        What was used within a week stays.
+        """
         self._unused_since = since
 
     def _sweep_unused(self, since: float) -> None:
