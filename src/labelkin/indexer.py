@@ -870,20 +870,18 @@ class Indexer(Closing):
         settings: Sequence[Settings],
         *,
         representation: str | None = None,
-        rankings: Sequence[tuple[Ranking, Ranking]] | None = None,
+        ranked: tuple[Snapshot, Sequence[tuple[Ranking, Ranking]]] | None = None,
     ) -> list[Evaluation]:
         """As `evaluate`, for several settings over the same neighbours.
 
-        `rankings` are what `rankings` has returned, if that was called elsewhere.
+        `ranked` is what `rankings` has returned elsewhere, after the snapshot that it is of.
         """
         from labelkin.evaluate.gold import gold_evaluation
 
         def work() -> list[Evaluation]:
-            snapshot, found = self.snapshot(), rankings
-            if found is None:
-                snapshot, found = self._ranked(documents, settings, representation)
+            snapshot, found = ranked or self._ranked(documents, settings, representation)
             gold = gold_evaluation(documents, snapshot)
-            return [replace(gold, predicted=cut, ranked=ranked) for ranked, cut in found]
+            return [replace(gold, predicted=cut, ranked=ranking) for ranking, cut in found]
 
         self.check_representation(settings, representation)
         return self.runtime.retried(work)

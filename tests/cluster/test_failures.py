@@ -25,6 +25,7 @@ MASTER = "spark://127.0.0.1:7077"
     ("text", "expected"),
     [
         ("ModuleNotFoundError: No module named 'labelkin.cluster'", "/py, has no labelkin; inst"),
+        ("ModuleNotFoundError: No module named 'torch.nn'", "has no torch; install there what is"),
         ('java.io.IOException: Cannot run program "/py": error=2', "the workers have no /py"),
         ("[PYTHON_VERSION_MISMATCH] Python in worker has different", "another version than that"),
         ("Lost executor 1: Command exited with code 137", "ran out of memory"),
@@ -33,6 +34,14 @@ MASTER = "spark://127.0.0.1:7077"
             "of an executor ran out of memory; raise ",
         ),
         ("Python worker exited unexpectedly (crashed)", "fewer cores (spark.executor.cores) or"),
+        (
+            "Python worker exited unexpectedly (crashed): Fatal Python error: Bus error\n",
+            "Python has crashed on a worker (Bus error), in a compiled package; install",
+        ),
+        (
+            "Python worker exited unexpectedly (crashed): Fatal Python error: Aborted\n",
+            "ran out of memory",
+        ),
         (": java.lang.OutOfMemoryError: Java heap space", "of the driver ran out of memory; raise"),
         (
             "Job aborted: most recent failure: Lost task 0.3 in stage 1.0 (TID 7) (a executor 1): "
@@ -139,6 +148,13 @@ def test_errors_of_labelkin_keep_their_kind(tmp_path: Path) -> None:
     error = explained(RuntimeError(text), MASTER, "/py", tmp_path / "spark.log")
     assert isinstance(error, ModelNotFoundError)
     assert str(error) == "no model; train"
+
+
+def test_an_extra_that_a_worker_lacks(tmp_path: Path) -> None:
+    text = "Traceback\nlabelkin.exceptions.MissingExtraError: no torch: pip install it\n\tat java"
+    error = explained(RuntimeError(text), MASTER, "/py", tmp_path / "spark.log")
+    assert isinstance(error, MissingExtraError)
+    assert str(error) == f"on a worker of {MASTER}: no torch: pip install it"
 
 
 @pytest.mark.parametrize(
@@ -413,3 +429,23 @@ def test_an_old_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(MissingExtraError, match="is Java 11, too old"):
         check_installed()
+
+
+class Removed:
+    """The context of an application that the cluster has removed."""
+
+    def __getattr__(self, name: str) -> int:
+        raise RuntimeError(
+            f"An error occurred while calling o17.{name}.\n: java.lang."
+            "IllegalStateException: Cannot call methods on a stopped SparkContext.\n\tat java"
+        )
+
+
+def test_an_application_that_was_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started(MASTER, ClusterSection(), tmp_path, monkeypatch)
+    removed = Session(MASTER, ClusterSection(), tmp_path)
+    removed._context = Removed()
+    for name in ("slots", "address"):
+        with pytest.raises(ClusterError, match="the cluster has ended the job") as raised:
+            getattr(removed, name)
+        assert "\n" not in str(raised.value)

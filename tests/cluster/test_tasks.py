@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import random
+import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -24,41 +28,29 @@ from labelkin.cluster.collection_files import export_collection, read_documents
 from labelkin.cluster.evaluation import rank_on_cluster
 from labelkin.cluster.records import annotate_each
 from labelkin.cluster.replica import Replica, make_replica, open_replica
-from labelkin.cluster.search import ClusterSearch, check_representation
+from labelkin.cluster.search import ClusterSearch, term_representation
 from labelkin.cluster.session import Session, TaskProgress
-from labelkin.cluster.sizes import characters, taken_documents, task_slices
+from labelkin.cluster.sizes import characters, sendable, taken_documents, task_slices, text_alone
 from labelkin.cluster.task import Task
 from labelkin.cluster.terms import AnalysisSettings, extract_terms, take_back
 from labelkin.cluster.workspace import Workspace
 from labelkin.corpus import Corpus
-from labelkin.exceptions import ClusterError, CollectionBusyError, ConfigError, VocabularyError
+from labelkin.exceptions import (
+    ClusterError,
+    CollectionBusyError,
+    CollectionError,
+    ConfigError,
+    VocabularyError,
+)
+from labelkin.neighbours.sample_search import nearest_places
+from labelkin.neighbours.training import NearestRows, find_nearest
 from labelkin.represent.cache import TermCache
 from labelkin.represent.representation import make_representation
-from labelkin.store.config import update_config
+from labelkin.store.config import RepresentationSection, update_config
+
+from ..inline_session import InlineSession  # noqa: TID252
 
 _WORDS = [f"{a}{b}{c}" for a in "bdfgklmnprst" for b in "aeiou" for c in "kmnrt"]
-
-
-class InlineSession(Session):
-    """Runs tasks here, and counts them."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def close(self) -> None:
-        pass
-
-    @property
-    def slots(self) -> int:
-        return 2
-
-    def run(self, tasks: Sequence[Task], progress: TaskProgress | None = None) -> None:
-        for task in tasks:
-            if not task.is_done():
-                task.run()
-                self.count += 1
-        if progress is not None:
-            progress(len(tasks), len(tasks))
 
 
 def made_document(number: int, generator: random.Random) -> Document:
@@ -123,6 +115,31 @@ def test_shards_find_what_one_index_finds(
         assert found.ids == expected.ids
         assert found.fingerprint == expected.fingerprint
         assert found.duplicates == expected.duplicates
+
+
+class ShrinkingSession(InlineSession):
+    """Loses its workers one after another."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left = 64
+
+    @property
+    def slots(self) -> int:
+        self.left = max(self.left - 10, 1)
+        return self.left
+
+
+def test_every_row_is_searched_though_workers_are_lost(indexer: Indexer) -> None:
+    update_config(indexer.collection.path / "labelkin.toml", {"cluster": {"queries": 10}})
+    rows = np.arange(1500)
+    with Workspace(indexer.collection) as workspace:
+        search = cluster_search(indexer, InlineSession(), workspace)
+        expected = find_nearest(search, rows, 3)
+        for find in (find_nearest, nearest_places):
+            found = find(cluster_search(indexer, ShrinkingSession(), workspace), rows, 3)
+            near = found.near if isinstance(found, NearestRows) else found
+            np.testing.assert_array_equal(near, expected.near)
 
 
 def test_finished_tasks_are_not_run_again(indexer: Indexer, queries: list[Document]) -> None:
@@ -232,6 +249,39 @@ def test_a_folder_that_is_swept_is_whole_or_gone(
         assert list(folder.iterdir()) == [folder / "kept"]
 
 
+def test_what_no_job_uses_any_more_is_deleted(indexer: Indexer) -> None:
+    folder = indexer.collection.path / "cache" / ".cluster"
+
+    def searched(number: int) -> set[str]:
+        """The folders that depend on settings after a change of the collection and a job."""
+        indexer.add([made_document(number, random.Random(number))])
+        with Workspace(indexer.collection) as workspace:
+            cluster_search(indexer, InlineSession(), workspace)
+        return {path.name for path in folder.iterdir() if "-" in path.name}
+
+    first = searched(9000)
+    assert len(first) == 3
+    given_up = folder / "terms-0123abcd"
+    given_up.mkdir()
+    (given_up / "part.parquet").touch()
+    assert searched(9001) == searched(9002) == {*first, given_up.name}
+    left = folder / ".0123.part"
+    left.mkdir()
+    week_ago = time.time() - 8 * 24 * 3600
+    os.utime(given_up, (week_ago, week_ago))
+    assert searched(9003) == first
+    assert not left.exists()
+
+
+def test_a_folder_without_locks_is_told(indexer: Indexer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def flock(*_: object) -> None:
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr("labelkin.store.locks.fcntl.flock", flock)
+    with pytest.raises(CollectionError, match="cannot lock files: mount it so that it can"):
+        Workspace(indexer.collection)
+
+
 def test_long_texts_are_cut_into_more_tasks() -> None:
     documents = [Document(str(number), "1234", "5678", fields={"a": "90"}) for number in range(7)]
     assert characters(documents) == 70
@@ -281,6 +331,25 @@ def test_long_texts_have_the_same_records(
     assert progress == [80, len(queries) - 80]
 
 
+@pytest.mark.parametrize("keep", [False, True])
+def test_equal_batches_share_an_output(
+    indexer: Indexer, copied: tuple[Workspace, Replica], queries: list[Document], keep: bool
+) -> None:
+    session, (workspace, replica) = InlineSession(), copied
+    settings = Settings.from_config(indexer.config, "knn")
+    job = AnnotationJob(indexer.collection.path, settings, None, False, "en", False)
+    annotator = Annotator(indexer, job)
+    batches = [queries[:10], queries[10:20], queries[:10]]
+    work = ClusterAnnotation(session, workspace, replica, job, {}, lambda _: None, keep=keep)
+    first, second, third = work.map(annotator, batches)
+    assert first == third != second
+    # What is kept need not be computed again after an interruption.
+    assert len(list((workspace.folder / "annotations").iterdir())) == (2 if keep else 0)
+    assert session.count == 2
+    assert list(work.map(annotator, batches)) == [first, second, third]
+    assert session.count == (2 if keep else 4)
+
+
 class ShownBar(Meter):
     """What a bar shows."""
 
@@ -319,7 +388,8 @@ def test_lines_say_how_far_a_search_is(
         search = cluster_search(indexer, session, workspace)
         cluster = Cluster(session, workspace, stages)
         batches = list(_searched_on(cluster, search, iter(queries), 3, None))
-    assert [one for documents, _, _ in batches for one in documents] == queries
+    found = [one.id for documents, _, _ in batches for one in documents]
+    assert found == [one.id for one in queries]
     lines = [line for line in capsys.readouterr().err.splitlines() if "Neighbours: " in line]
     assert len(lines) == len(batches) + 1 > 2
     assert lines[-1] == f"Neighbours: {len(queries)} documents"
@@ -344,7 +414,7 @@ def test_one_job_at_a_time(indexer: Indexer) -> None:
 @pytest.mark.parametrize("name", ["wordllama", "stems,lsa", "some/model"])
 def test_vectors_stay_on_one_machine(name: str) -> None:
     with pytest.raises(ConfigError, match="leave out --on"):
-        check_representation(name)
+        term_representation(name, RepresentationSection())
 
 
 def test_a_failing_record_is_left_out_alone(tmp_path: Path) -> None:
@@ -430,3 +500,77 @@ def test_a_text_that_a_method_cannot_rank_is_named(
     documents = [Document("a"), Document("bad", where="f.jsonl, line 2"), Document("b")]
     with pytest.raises(ClusterError, match="line 2: bad: ValueError: I do not like it; correct"):
         rank_on_cluster(InlineSession(), *copied, documents, [], None, {}, is_bulk=False)
+
+
+def laden(document: Document) -> Document:
+    """A document with all that results do not depend on."""
+    return replace(
+        document,
+        metadata={"fulltext": "x" * 5000},
+        labels=("a label",),
+        label_names={"a label": "its name"},
+        fields={"notes": "y" * 5000},
+        where="f.jsonl, line 1",
+    )
+
+
+class KeepingSession(InlineSession):
+    """Keeps the tasks that it has run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tasks: list[Any] = []
+
+    def run(self, tasks: Sequence[Task], progress: TaskProgress | None = None) -> None:
+        self.tasks += tasks
+        super().run(tasks, progress)
+
+    def sent(self) -> list[Document]:
+        return [one for task in self.tasks for one in getattr(task, "documents", ())]
+
+
+def test_executors_get_texts_alone(
+    indexer: Indexer, copied: tuple[Workspace, Replica], queries: list[Document]
+) -> None:
+    session, (workspace, replica) = KeepingSession(), copied
+    replica = replace(replica, max_characters=1000)
+    documents = [laden(document) for document in queries[:20]]
+    settings = Settings.from_config(indexer.config, "knn")
+    job = AnnotationJob(indexer.collection.path, settings, None, False, "en", False)
+    annotator = Annotator(indexer, job)
+    work = ClusterAnnotation(session, workspace, replica, job, {}, lambda _: None)
+    (records,) = work.map(annotator, [documents])
+    assert [record["id"] for record in records] == [document.id for document in documents]
+    rank_on_cluster(session, workspace, replica, documents, [settings], None, {}, is_bulk=False)
+    open_replica(replica).close()
+    assert len(session.sent()) == 2 * len(documents)
+    for one in session.sent():
+        assert one.fields == {"notes": "y" * 1000}
+        assert not one.metadata
+        assert one.where
+    search = cluster_search(indexer, session, workspace)
+    session.tasks = []
+    search.search(search.texts(documents), 3)
+    assert len(session.sent()) == len(documents)
+    assert not any(one.metadata or one.labels or one.label_names for one in session.sent())
+
+
+def test_long_texts_are_cut_before_they_are_sent() -> None:
+    one = laden(Document("a", "t" * 2000, "b" * 2000, language="en"))
+    (sent,) = sendable([one], 1000)
+    assert (sent.title, sent.body) == (one.title, one.body[:1000])
+    assert sent.cut(1000) == text_alone(one).cut(1000)
+    assert (sent.id, sent.language, sent.where) == (one.id, one.language, one.where)
+
+
+def test_an_evaluation_is_of_the_state_that_was_ranked(
+    indexer: Indexer, queries: list[Document]
+) -> None:
+    settings = [Settings.from_config(indexer.config, "knn")]
+    documents = [replace(document, labels=(_WORDS[50],)) for document in queries]
+    (expected,) = indexer.compare(documents, settings)
+    snapshot, rankings = indexer.snapshot(), indexer.rankings(documents, settings)
+    indexer.add([made_document(9000, random.Random(9))])
+    (found,) = indexer.compare(documents, settings, ranked=(snapshot, rankings))
+    assert found.training_documents == expected.training_documents
+    np.testing.assert_array_equal(found.ranked.columns, expected.ranked.columns)

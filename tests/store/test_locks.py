@@ -1,8 +1,14 @@
 from __future__ import annotations
 
+import errno
+import fcntl
+import os
 import threading
 from pathlib import Path
 
+import pytest
+
+from labelkin.exceptions import CollectionError
 from labelkin.store.locks import FileLock
 
 
@@ -32,3 +38,18 @@ def test_a_lock_whose_file_its_holder_removes(tmp_path: Path) -> None:
         assert taken == [True]
         # On the file that is there, where everybody looks.
         assert not late.take()
+
+
+@pytest.mark.parametrize("number", [errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK])
+def test_a_file_system_without_locks(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def flock(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    opened = len(list(Path("/proc/self/fd").iterdir()))
+    with FileLock(tmp_path / "lock") as lock, pytest.raises(CollectionError) as raised:
+        lock.take(60)
+    assert f"lock: {os.strerror(number)}; the file system there cannot lock" in str(raised.value)
+    assert len(list(Path("/proc/self/fd").iterdir())) == opened

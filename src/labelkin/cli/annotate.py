@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self, cast
 import typer
 
 from labelkin.cli.build import build_with_progress, expect_with_progress
-from labelkin.cli.cluster import Cluster, OnMaster, opened_cluster
+from labelkin.cli.cluster import OnMaster, opened_cluster, warm_up_here
 from labelkin.cli.console import (
     copy_to_standard_output,
     counted,
@@ -43,12 +43,10 @@ from labelkin.cli.settings import print_unknown_labels, suggestion_settings
 from labelkin.exceptions import LabelkinError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from multiprocessing.connection import Connection
     from multiprocessing.process import BaseProcess
 
     from labelkin.annotator import AnnotationJob
-    from labelkin.cluster.replica import Replica
     from labelkin.corpus import Corpus, Document
     from labelkin.scoring.annotation import AnnotationReport, MapBatches, Suggest
 
@@ -95,9 +93,11 @@ def annotate(
 ) -> None:
     """Suggest headings for every document in files; an interrupted run can be repeated."""
     from labelkin.annotator import AnnotationJob, Annotator
-    from labelkin.corpus import Document, read_corpus
+    from labelkin.cluster.sizes import text_alone
+    from labelkin.corpus import read_corpus
     from labelkin.indexer import Indexer
     from labelkin.scoring.annotation import annotate as annotate_documents
+    from labelkin.scoring.annotation import can_resume
     from labelkin.scoring.annotation_formats import writer_for
 
     started = time.monotonic()
@@ -129,16 +129,21 @@ def annotate(
             build_with_progress(indexer, asked.representation, [settings])
             is_bulk = expect_with_progress(indexer, asked.representation, expected)
         print_unknown_labels(indexer, [settings])
-        search = indexer.search(asked.representation) if settings.k else None
-        depends_on = {
-            "neighbours": search.fingerprint() if search else {},
-            "vocabulary": indexer.collection.vocabulary_state.key,
-            "method": asdict(settings),
-            "model": indexer.models_checksum(settings.method),
-            "config": indexer.config.model_dump(exclude={"cluster"}),
-            "fold_broader": asked.fold_broader,
-            "language": language,
-        }
+
+        def state() -> dict[str, Any]:
+            """What results depend on besides the documents, as it is now."""
+            search = indexer.search(asked.representation) if settings.k else None
+            return {
+                "neighbours": search.fingerprint() if search else {},
+                "vocabulary": indexer.collection.vocabulary_state.key,
+                "method": asdict(settings),
+                "model": indexer.models_checksum(settings.method),
+                "config": indexer.config.model_dump(exclude={"cluster"}),
+                "fold_broader": asked.fold_broader,
+                "language": language,
+            }
+
+        depends_on = state()
         job = AnnotationJob(
             indexer.collection.path,
             settings,
@@ -148,19 +153,28 @@ def annotate(
             is_bulk if jobs > 1 or on is not None else None,
         )
         map_batches: MapBatches = map
-        watched = _CountedDocuments(documents)
+        watched = _CountedDocuments(documents if on is None else map(text_alone, documents))
         if jobs > 1:
             map_batches = stack.enter_context(_Workers(job, jobs)).map
         annotator = Annotator(indexer, job)
         replica = None
         if cluster is not None:
-            # Brings up to date what executors cannot: their copy is read-only.
-            annotator([Document("", "text", language=language)])
-            replica = cluster.replica(indexer, generation)
+            warm_up_here(annotator)
+            replica = cluster.replica(indexer, generation, depends_on, state)
         with meter("Annotating", corpus.bytes_total) as bar:
             shown = _ShownDocuments(bar, corpus, watched)
             if cluster is not None and replica is not None:
-                map_batches = _mapped_on(cluster, replica, job, depends_on, shown.ahead)
+                from labelkin.cluster.annotation import ClusterAnnotation
+
+                map_batches = ClusterAnnotation(
+                    cluster.session,
+                    cluster.workspace,
+                    replica,
+                    job,
+                    depends_on,
+                    shown.ahead,
+                    keep=to_stdout or not can_resume(output),
+                ).map
             report = annotate_documents(
                 foreign.watched(watched),
                 annotator,
@@ -171,11 +185,11 @@ def annotate(
                 progress=shown.kept,
                 map_batches=map_batches,
             )
-        if cluster is not None:
-            cluster.workspace.sweep("annotations")
         foreign.report()
         if to_stdout:
             copy_to_standard_output(output)
+        if cluster is not None:
+            cluster.workspace.sweep("annotations")
     _print_failed(report)
     if json:
         print_json({**asdict(report), "skipped": corpus.report.skipped, "output": str(output)})
@@ -199,20 +213,6 @@ def _print_failed(report: AnnotationReport) -> None:
         more = len(report.failed) - _SHOWN_FAILURES
         rest = f" ({more:,} more than shown)" if more > 0 else ""
         print_message(f"{counted(len(report.failed), 'record')} left out of the output{rest}.")
-
-
-def _mapped_on(
-    cluster: Cluster,
-    replica: Replica,
-    job: AnnotationJob,
-    depends_on: dict[str, Any],
-    show: Callable[[int], None],
-) -> MapBatches:
-    """Annotate batches on a cluster, with a copy of the collection in its workspace."""
-    from labelkin.cluster.annotation import ClusterAnnotation
-
-    work = ClusterAnnotation(cluster.session, cluster.workspace, replica, job, depends_on, show)
-    return work.map
 
 
 def _readable(corpus: Corpus, strict: bool) -> Iterator[Document]:

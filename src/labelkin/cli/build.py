@@ -67,10 +67,10 @@ def build(
 def _extract_on(indexer: Indexer, master: str, representation: str | None) -> None:
     """Have a cluster extract the terms of all labelled documents for the collection's cache."""
     from labelkin.cluster.analysis import extract_on_cluster
-    from labelkin.cluster.search import check_representation
+    from labelkin.cluster.search import term_representation
 
     name = representation or indexer.config.representation.name
-    check_representation(name)
+    term_representation(name, indexer.config.representation)
     cache = indexer.runtime.indexes.context.cache
     with opened_cluster(indexer, master) as cluster:
         count = extract_on_cluster(

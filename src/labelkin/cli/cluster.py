@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from labelkin.cli.console import print_message
 from labelkin.cli.progress import Stages
 from labelkin.closing import Closing
+from labelkin.exceptions import CollectionBusyError, LabelkinError
 
 if TYPE_CHECKING:
     from labelkin.cluster.replica import Replica
     from labelkin.cluster.search import ClusterSearch
     from labelkin.cluster.session import Session
     from labelkin.cluster.workspace import Workspace
+    from labelkin.corpus import Document
     from labelkin.indexer import Indexer
     from labelkin.neighbours.term_search import TermSearch
     from labelkin.store.reader import Generation
     from labelkin.store.snapshot import Snapshot
+
+logger = logging.getLogger(__name__)
 
 OnMaster = Annotated[
     str | None,
@@ -58,11 +63,42 @@ class Cluster:
         self.stages.close()
         return search
 
-    def replica(self, indexer: Indexer, generation: Generation) -> Replica:
-        """A copy of a collection in the workspace, which executors open."""
+    def replica(
+        self,
+        indexer: Indexer,
+        generation: Generation,
+        depends_on: Mapping[str, Any],
+        state: Callable[[], Mapping[str, Any]],
+    ) -> Replica:
+        """A copy of a collection in the workspace, which executors open.
+
+        `depends_on` is what `state` has given for results of the copy; CollectionBusyError if
+        that is no longer so when the copy has been made.
+        """
         from labelkin.cluster.replica import make_replica
 
-        return make_replica(indexer.collection, self.workspace, generation)
+        copy = make_replica(indexer.collection, self.workspace, generation)
+        if state() != depends_on:
+            raise CollectionBusyError(
+                f"{indexer.collection.path}: its model or settings have changed while it was "
+                "copied for the cluster; try again"
+            )
+        return copy
+
+
+def warm_up_here(work: Callable[[list[Document]], object]) -> None:
+    """Have `work` bring up to date what executors cannot, because their copy is read-only.
+
+    What fails for any text fails on executors as well, where it is reported with the record.
+    """
+    from labelkin.corpus import Document
+
+    try:
+        work([Document("", "warm up")])
+    except (LabelkinError, OSError):
+        raise
+    except Exception as error:
+        logger.debug("no warm-up: %r", error)
 
 
 @contextmanager

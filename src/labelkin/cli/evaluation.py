@@ -5,12 +5,12 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from labelkin.cli.build import build_with_progress, expect_with_progress
-from labelkin.cli.cluster import Cluster, OnMaster, opened_cluster
+from labelkin.cli.cluster import Cluster, OnMaster, opened_cluster, warm_up_here
 from labelkin.cli.console import counted, print_message
 from labelkin.cli.exits import exit_after_reading
 from labelkin.cli.languages import heading_language, report_foreign_texts
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from labelkin.indexer import Indexer
     from labelkin.scoring.ranking import Ranking
     from labelkin.scoring.settings import Settings
+    from labelkin.store.snapshot import Snapshot
 
 
 @takes(ReadingOptions, "reading")
@@ -100,7 +101,7 @@ def evaluate(
             )
             for one in methods
         ]
-        rankings, cluster = None, None
+        ranked, cluster = None, None
         if on is not None:
             indexer.check_representation(settings, representation)
             # Starting Spark takes a while; the state that is evaluated comes after it.
@@ -109,15 +110,16 @@ def evaluate(
             build_with_progress(indexer, representation, settings)
         language = heading_language(indexer)
         if cluster is not None:
-            rankings = _ranked_on(cluster, indexer, documents, settings, representation)
+            ranked = _ranked_on(cluster, indexer, documents, settings, representation)
         evaluations = indexer.compare(
-            documents, settings, representation=representation, rankings=rankings
+            documents, settings, representation=representation, ranked=ranked
         )
-        labels = [(concept.id, concept.name(language)) for concept in indexer.vocabulary]
+        vocabulary = indexer.vocabulary if ranked is None else ranked[0].vocabulary
+        labels = [(concept.id, concept.name(language)) for concept in vocabulary]
         print_message(f"Evaluated {counted(len(documents), 'document')} with labels.")
         print_known_documents(indexer, documents, settings)
         report_foreign_texts(indexer, documents)
-        unknown = unknown_labels(documents, indexer.vocabulary)
+        unknown = unknown_labels(documents, vocabulary)
         if unknown:
             labels += [(label, "") for label in unknown]
             print_unresolved(unknown)
@@ -146,28 +148,31 @@ def _ranked_on(
     documents: Sequence[Document],
     settings: Sequence[Settings],
     representation: str | None,
-) -> list[tuple[Ranking, Ranking]]:
-    """Rank labels on a cluster, with a copy of the collection in its workspace."""
+) -> tuple[Snapshot, list[tuple[Ranking, Ranking]]]:
+    """Rank labels on a cluster, with a copy of a state of the collection in its workspace."""
     from labelkin.cluster.evaluation import KIND, rank_on_cluster
 
-    generation = indexer.collection.generation()
-    is_bulk, found_with = False, {}
-    if any(one.k for one in settings):
-        is_bulk = expect_with_progress(indexer, representation, len(documents))
-        found_with = indexer.search(representation).fingerprint()
-    depends_on = {
-        "neighbours": found_with,
-        "vocabulary": indexer.collection.vocabulary_state.key,
-        "methods": [asdict(one) for one in settings],
-        "models": [indexer.models_checksum(one.method) for one in settings],
-        "config": indexer.config.model_dump(exclude={"cluster"}),
-    }
-    # Brings up to date what executors cannot: their copy is read-only.
-    indexer.rankings(documents[:1], settings, representation=representation)
+    snapshot = indexer.snapshot()
+    has_neighbours = any(one.k for one in settings)
+    is_bulk = has_neighbours and expect_with_progress(indexer, representation, len(documents))
+
+    def state() -> dict[str, Any]:
+        """What rankings depend on besides the documents, as it is now."""
+        search = indexer.search(representation) if has_neighbours else None
+        return {
+            "neighbours": search.fingerprint() if search else {},
+            "vocabulary": indexer.collection.vocabulary_state.key,
+            "methods": [asdict(one) for one in settings],
+            "models": [indexer.models_checksum(one.method) for one in settings],
+            "config": indexer.config.model_dump(exclude={"cluster"}),
+        }
+
+    depends_on = state()
+    warm_up_here(lambda texts: indexer.rankings(texts, settings, representation=representation))
     rankings = rank_on_cluster(
         cluster.session,
         cluster.workspace,
-        cluster.replica(indexer, generation),
+        cluster.replica(indexer, snapshot.generation(), depends_on, state),
         documents,
         settings,
         representation,
@@ -176,4 +181,4 @@ def _ranked_on(
         progress=partial(cluster.show, "Evaluating"),
     )
     cluster.workspace.sweep(KIND)
-    return rankings
+    return snapshot, rankings

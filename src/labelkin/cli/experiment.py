@@ -61,6 +61,8 @@ def run(
     from labelkin.experiments.runner import run as run_plan
 
     _check_report(output)
+    if on is not None:
+        _check_cluster(on)
     plan = _plan(grid, quick, work, data)
     with Board() as board:
         done = run_plan(plan, board, None if on is None else _on_cluster(on, board))
@@ -94,15 +96,20 @@ def report(
 
 def _on_cluster(master: str, board: Board) -> Callable[[Indexer], ClusterProvider]:
     """Prepares collections to be analysed and searched on a cluster."""
-    from labelkin.cluster.session import check_installed
-
-    check_installed()
 
     def prepare(indexer: Indexer) -> ClusterProvider:
         board.close()
         return ClusterProvider(indexer, master)
 
     return prepare
+
+
+def _check_cluster(master: str) -> None:
+    """Refuse what is no master before the first stage, which may take hours."""
+    from labelkin.cluster.session import check_installed, check_master
+
+    check_installed()
+    check_master(master)
 
 
 def _check_report(output: Path | None) -> None:

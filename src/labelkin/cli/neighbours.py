@@ -94,6 +94,10 @@ def neighbours(
                 build_with_progress(indexer, representation)
                 batches = _metered(_searched(indexer, documents, k, representation), corpus)
             else:
+                from labelkin.cluster.search import term_representation
+
+                section = indexer.config.representation
+                term_representation(representation or section.name, section)
                 cluster = stack.enter_context(opened_cluster(indexer, on))
                 search = cluster.search(indexer, representation)
                 batches = _searched_on(cluster, search, documents, k, corpus)
@@ -118,8 +122,10 @@ def _searched_on(
     corpus: Corpus | None,
 ) -> Iterator[Batch]:
     """As `_searched`, on a cluster; lines say how far the whole is."""
-    from labelkin.cluster.sizes import WAVE, taken_documents
+    from labelkin.cluster.sizes import WAVE, taken_documents, text_alone
 
+    # The driver holds many documents at a time.
+    documents = map(text_alone, documents)
     duplicates, done, is_first = 0, 0, True
     whole = Meter("Neighbours", corpus.bytes_total if corpus else 0, None)
     whole.update(0, counted(0, "document"))

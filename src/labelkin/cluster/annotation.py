@@ -14,7 +14,7 @@ from labelkin.atomic import atomic_text
 from labelkin.cluster.records import annotate_each
 from labelkin.cluster.replica import Replica, open_replica
 from labelkin.cluster.session import Session
-from labelkin.cluster.sizes import WAVE, characters, taken, task_slices
+from labelkin.cluster.sizes import WAVE, characters, sendable, taken, task_slices
 from labelkin.cluster.task import Task, digest
 from labelkin.cluster.workspace import Workspace
 from labelkin.corpus.document import Document
@@ -78,7 +78,9 @@ def _open_annotator(replica: Replica, frozen: _Frozen) -> Annotator:
 class ClusterAnnotation:
     """Maps batches to records on a cluster.
 
-    `progress` is called with the documents that are finished but not yet given back.
+    `progress` is called with the documents that are finished but not yet given back. With
+    `keep`, results stay in the workspace when they have been given back, for a journal that
+    an interruption would delete.
     """
 
     def __init__(
@@ -89,6 +91,8 @@ class ClusterAnnotation:
         job: AnnotationJob,
         depends_on: dict[str, Any],
         progress: Callable[[int], None],
+        *,
+        keep: bool = False,
     ) -> None:
         self._session = session
         self._folder = workspace.part(_KIND)
@@ -96,6 +100,7 @@ class ClusterAnnotation:
         self._job = job
         self._settings = digest(depends_on)
         self._progress = progress
+        self._keep = keep
 
     def map(
         self,
@@ -104,8 +109,7 @@ class ClusterAnnotation:
     ) -> Iterator[list[Record]]:
         """The records of each batch, in order; some batches for each slot are read ahead."""
         waiting = iter(batches)
-        many = min(max(_FEWEST, _BATCHES_A_SLOT * self._session.slots), _MOST)
-        while several := taken(waiting, many, WAVE, characters):
+        while several := taken(waiting, self._at_once(), WAVE, characters):
             of_batches = [self._tasks(batch) for batch in several]
             tasks = [task for of_batch in of_batches for task in of_batch]
             sizes = [len(task.documents) for task in tasks]
@@ -116,14 +120,19 @@ class ClusterAnnotation:
             self._session.run(tasks, show)
             for of_batch in of_batches:
                 yield [record for task in of_batch for record in task.records()]
-                # The journal has them now.
-                for task in of_batch:
-                    task.output.unlink(missing_ok=True)
+            # Only now, because equal batches share an output. The journal has all of them.
+            for task in () if self._keep else tasks:
+                task.output.unlink(missing_ok=True)
+
+    def _at_once(self) -> int:
+        """How many batches Spark gets at a time."""
+        return min(max(_FEWEST, _BATCHES_A_SLOT * self._session.slots), _MOST)
 
     def _tasks(self, batch: list[Document]) -> list[AnnotationTask]:
         """A batch as one task, or as several if its texts are long."""
-        return [self._task(batch[part]) for part in task_slices(batch, len(batch))]
+        documents = sendable(batch, self._replica.max_characters)
+        return [self._task(documents[part]) for part in task_slices(documents, len(documents))]
 
-    def _task(self, batch: list[Document]) -> AnnotationTask:
+    def _task(self, batch: tuple[Document, ...]) -> AnnotationTask:
         name = digest(self._settings, [document_checksum(document) for document in batch])
-        return AnnotationTask(self._folder / f"{name}.json", tuple(batch), self._replica, self._job)
+        return AnnotationTask(self._folder / f"{name}.json", batch, self._replica, self._job)

@@ -8,6 +8,7 @@ says which generation they are of.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,9 @@ def export_collection(
     digests = _listed(folder, fingerprint)
     if digests is None:
         digests = []
+        with suppress(FileNotFoundError):
+            # What was not used for the state before is of settings that have been given up.
+            workspace.delete_unused((folder / _MANIFEST).stat().st_mtime)
         for first in range(0, generation.next_row, workspace.settings.part_rows):
             end = min(first + workspace.settings.part_rows, generation.next_row)
             if name := _write_range(snapshot, first, end, folder):

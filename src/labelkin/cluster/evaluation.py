@@ -13,7 +13,7 @@ from labelkin.atomic import atomic_file
 from labelkin.cluster.records import with_failures_named
 from labelkin.cluster.replica import Replica, open_replica
 from labelkin.cluster.session import Session, TaskProgress
-from labelkin.cluster.sizes import characters, task_slices
+from labelkin.cluster.sizes import characters, sendable, task_slices
 from labelkin.cluster.task import Task, digest
 from labelkin.cluster.workspace import Workspace
 from labelkin.corpus.document import Document
@@ -98,8 +98,9 @@ def rank_on_cluster(
     """As `Indexer.rankings`, a batch of documents per task; finished ones are kept."""
     folder = workspace.part(KIND)
     tasks = []
+    documents = sendable(documents, replica.max_characters)
     for part in task_slices(documents, _BATCH):
-        batch = tuple(documents[part])
+        batch = documents[part]
         name = digest(depends_on, [document_checksum(document) for document in batch])
         tasks.append(
             RankingTask(

@@ -6,12 +6,14 @@ import re
 from pathlib import Path
 
 from labelkin import exceptions
-from labelkin.exceptions import ClusterError, LabelkinError
+from labelkin.exceptions import ClusterError, LabelkinError, MissingExtraError, WrongKindError
 from labelkin.wording import shortened
 
 # An error that labelkin has raised on an executor: the last line of a Python traceback.
 _OWN = re.compile(r"labelkin\.exceptions\.(\w+): (.+)")
 _MODULE = re.compile(r"No module named '([\w.]+)'")
+# What Python's fault handler writes; `Aborted` may as well be for lack of memory.
+_CRASH = re.compile(r"Fatal Python error: (Segmentation fault|Illegal instruction|Bus error)")
 _PROGRAM = re.compile(r'Cannot run program "([^"]+)"')
 _PYTHON_ERROR = re.compile(r"^(\w+(?:\.\w+)*(?:Error|Exception|Interrupt)): (.*)$", re.MULTILINE)
 # What Java has raised, in the words of Py4J: `An error occurred while calling X.` comes before it.
@@ -82,14 +84,14 @@ def explained(
     text = str(error)
     if own := _OWN.findall(text):
         name, message = own[-1]
-        kind = getattr(exceptions, name, ClusterError)
-        return ClusterError(message) if kind is exceptions.WrongKindError else kind(message)
+        return _raised_again(name, message, master)
     kept = "" if starting else "; finished parts are kept: run the same command again"
     if missing := _MODULE.search(text):
         module = missing[1].split(".")[0]
+        what = "'labelkin[spark]' there" if module == "labelkin" else "there what is installed here"
         return ClusterError(
-            f"{master}: the Python of the workers, {python}, has no {module}; install "
-            "'labelkin[spark]' there, or name another Python in labelkin.toml ([cluster] python)"
+            f"{master}: the Python of the workers, {python}, has no {module}; install {what}, or "
+            "name another Python in labelkin.toml ([cluster] python)"
         )
     if program := _PROGRAM.search(text):
         return ClusterError(
@@ -116,6 +118,11 @@ def explained(
         return ClusterError(
             f"{master}: the Java part of the driver ran out of memory; raise spark.driver.memory "
             f"in the options of [cluster] in labelkin.toml{kept}"
+        )
+    if crash := _CRASH.search(text):
+        return ClusterError(
+            f"{master}: Python has crashed on a worker ({crash[1]}), in a compiled package; "
+            f"install there what is installed here, for the worker's processor (see {log}){kept}"
         )
     if any(sign in text for sign in _MEMORY):
         fewer = "--on local[1]" if is_local else "spark.executor.cores"
@@ -145,6 +152,17 @@ def explained(
     what = "Spark does not start" if starting else "the job failed"
     reason = shortened(_reason(text, printed), 200)
     return ClusterError(f"{master}: {what}: {reason} (see {log}){kept}")
+
+
+def _raised_again(name: str, message: str, master: str) -> LabelkinError:
+    """An error that labelkin has raised on an executor."""
+    kind: type[LabelkinError] = getattr(exceptions, name, ClusterError)
+    if kind is WrongKindError:
+        return ClusterError(message)
+    if kind is MissingExtraError:
+        # Here, the extra may well be installed.
+        message = f"on a worker of {master}: {message}"
+    return kind(message)
 
 
 def no_master(master: str) -> ClusterError:

@@ -37,11 +37,15 @@ _ALONE = {"neighbours": {"threads": 1}, "representation": {"processes": 1}}
 
 @dataclass(frozen=True, slots=True)
 class Replica:
-    """A copy of a collection, and the generation that it is of."""
+    """A copy of a collection, and the generation that it is of.
+
+    Longer parts of texts than `max_characters` are cut there.
+    """
 
     path: Path
     generation: int
     token: str
+    max_characters: int
 
 
 def make_replica(collection: Collection, workspace: Workspace, generation: Generation) -> Replica:
@@ -67,7 +71,8 @@ def make_replica(collection: Collection, workspace: Workspace, generation: Gener
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
     _check_unchanged(collection, generation)
-    return Replica(target, generation.number, generation.token)
+    longest = collection.config.documents.max_characters
+    return Replica(target, generation.number, generation.token, longest)
 
 
 @lru_cache(maxsize=1)

@@ -16,7 +16,7 @@ from labelkin.cluster.collection_files import export_collection
 from labelkin.cluster.records import with_failures_named
 from labelkin.cluster.session import Session, TaskProgress
 from labelkin.cluster.shards import build_shards, open_segment, write_headings
-from labelkin.cluster.sizes import characters, task_slices
+from labelkin.cluster.sizes import characters, task_slices, text_alone
 from labelkin.cluster.statistics import StatisticsFiles, count_terms, open_statistics
 from labelkin.cluster.task import Task, digest
 from labelkin.cluster.terms import AnalysisSettings, extract_terms, no_cache
@@ -32,9 +32,9 @@ from labelkin.neighbours.term_query import TermQueries, TermQuery
 from labelkin.neighbours.term_search import TermSearch
 from labelkin.represent.cache import text_checksum
 from labelkin.represent.encoder import is_encoder
-from labelkin.represent.representation import make_representation
+from labelkin.represent.representation import Representation, make_representation
 from labelkin.represent.texts import PreparedTexts, Texts
-from labelkin.store.config import NeighboursSection
+from labelkin.store.config import NeighboursSection, RepresentationSection
 from labelkin.store.snapshot import Snapshot
 from labelkin.tensors import npz_arrays
 
@@ -195,13 +195,12 @@ class ClusterSearch(TermSearch):
         here: TermSearch | None = None,
     ) -> None:
         NeighbourSearch.__init__(self, snapshot, context)
-        check_representation(name)
         self._session = session
         self._workspace = workspace
         self._progress = progress
         self._here = here
         self._bulk = self._bulk_searcher = None
-        self.representation = make_representation(name, snapshot.config.representation)
+        self.representation = term_representation(name, snapshot.config.representation)
         self._analysis = AnalysisSettings.of(self.representation, snapshot.config.representation)
         has_headings = self._settings.heading_weight > 0
         fields = tuple(sorted(index_fields(self.representation, headings=has_headings)))
@@ -292,7 +291,7 @@ class ClusterSearch(TermSearch):
         name = digest(asked, k, settings, self._analysis.versions, self._statistics.name)
         query = QueryTask(
             folder / f"{name}.parquet",
-            tuple(documents),
+            tuple(map(text_alone, documents)),
             tuple(excluded),
             self._analysis,
             settings,
@@ -306,10 +305,11 @@ class ClusterSearch(TermSearch):
         return MergeTask(folder / f"{name}.npz", query.output, hits, k), query, searches
 
 
-def check_representation(name: str) -> None:
-    """Raise ConfigError for what a cluster does not search by: vectors, and fused lists."""
+def term_representation(name: str, section: RepresentationSection) -> Representation:
+    """What a cluster can search by; ConfigError for vectors, fused lists and unknown names."""
     if "," in name or is_encoder(name):
         raise ConfigError(
             f"the representation {name!r} is not only terms; vectors are computed and searched on "
             "one machine: leave out --on"
         )
+    return make_representation(name, section)

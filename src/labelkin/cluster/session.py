@@ -112,6 +112,8 @@ class Session(Closing):
             "spark.executor.memory": settings.executor_memory,
             "spark.driver.memory": _DRIVER_MEMORY,
             "spark.ui.showConsoleProgress": "false",
+            # Tells a crash from a lack of memory.
+            "spark.python.worker.faulthandler.enabled": "true",
         }
         # The option spark.pyspark.python is for spark-submit alone.
         os.environ["PYSPARK_PYTHON"] = self._python
@@ -148,13 +150,15 @@ class Session(Closing):
     @property
     def address(self) -> str | None:
         """The address of Spark's own pages about the application."""
-        address: str | None = self._context.uiWebUrl
+        with self._failures_explained():
+            address: str | None = self._context.uiWebUrl
         return address
 
     @property
     def slots(self) -> int:
         """About how many tasks can run at the same time."""
-        return int(self._context.defaultParallelism)
+        with self._failures_explained():
+            return int(self._context.defaultParallelism)
 
     def run(self, tasks: Sequence[Task], progress: TaskProgress | None = None) -> None:
         """Run the tasks whose output is missing; all outputs are there when this returns."""
@@ -207,6 +211,14 @@ class Session(Closing):
                     # Has the file system ask again.
                     any(task.output.parent.iterdir())
                 time.sleep(_POLL_SECONDS)
+
+    @contextmanager
+    def _failures_explained(self) -> Iterator[None]:
+        """Have what Java answers become one line; the application may have been removed."""
+        try:
+            yield
+        except Exception as error:
+            raise self._explained(error) from error
 
     def _explained(self, error: BaseException, *, starting: bool = False) -> Exception:
         return explained(error, self._master, self._python, self._log, starting=starting)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from labelkin.corpus.document import Document
@@ -13,6 +14,34 @@ TASK = 1 << 23
 WAVE = 1 << 28
 
 Item = TypeVar("Item")
+
+
+def text_alone(document: Document) -> Document:
+    """A document without what no result depends on: metadata, which may be large, and labels."""
+    return replace(
+        document,
+        metadata={},
+        labels=(),
+        label_names={},
+        major_labels=(),
+        revision=None,
+        lacks=(),
+    )
+
+
+def sendable(documents: Sequence[Document], longest: int) -> tuple[Document, ...]:
+    """Documents as executors need them: body and fields cut to `longest` characters each.
+
+    Executors would cut them as well. The title stays whole: outputs have it.
+    """
+    return tuple(
+        replace(text_alone(one), body=one.body[:longest], fields=_cut(one, longest))
+        for one in documents
+    )
+
+
+def _cut(document: Document, longest: int) -> dict[str, str]:
+    return {name: text[:longest] for name, text in document.fields.items()}
 
 
 def characters(documents: Sequence[Document]) -> int:

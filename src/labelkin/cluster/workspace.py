@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import shutil
+import time
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -15,6 +17,11 @@ from labelkin.store.folder import folder_errors_explained
 from labelkin.store.locks import FileLock
 
 _NAME = ".cluster"
+# The folders of kinds that depend on settings or versions, a digest of which ends their names.
+_BY_SETTINGS = f"*-{'[0-9a-f]' * 8}"
+# At the least: jobs of several settings may take turns.
+_KEPT_SECONDS = 7 * 24 * 3600
+_DELETED = ".part"
 
 
 class Workspace(Closing):
@@ -38,6 +45,7 @@ class Workspace(Closing):
         self.folder = folder
         with folder_errors_explained(folder):
             folder.mkdir(parents=True, exist_ok=True)
+        self._unused_since: float | None = None
         self._lock = FileLock(folder / ".lock")
         if not self._lock.take():
             raise CollectionBusyError(
@@ -46,6 +54,10 @@ class Workspace(Closing):
 
     def close(self) -> None:
         """Let other jobs use it."""
+        if self._unused_since is not None:
+            with suppress(OSError):
+                self._sweep_unused(min(self._unused_since, time.time() - _KEPT_SECONDS))
+            self._unused_since = None
         self._lock.close()
 
     def part(self, kind: str) -> Path:
@@ -53,7 +65,23 @@ class Workspace(Closing):
         folder = self.folder / kind
         with folder_errors_explained(folder):
             folder.mkdir(parents=True, exist_ok=True)
+            # When it was last used.
+            os.utime(folder)
         return folder
+
+    def delete_unused(self, since: float) -> None:
+        """When this job ends, delete what depends on settings that no job has used since then.
+
+        What was used within a week stays.
+        """
+        self._unused_since = since
+
+    def _sweep_unused(self, since: float) -> None:
+        for folder in self.folder.glob(_BY_SETTINGS):
+            if folder.stat().st_mtime < since:
+                _delete(folder)
+        for left in self.folder.glob(f".*{_DELETED}"):
+            shutil.rmtree(left, ignore_errors=True)
 
     def sweep(self, kind: str, kept: Iterable[Path] = ()) -> None:
         """Delete the entries of a kind but some."""
@@ -63,10 +91,14 @@ class Workspace(Closing):
             if path.name in names:
                 continue
             if path.is_dir():
-                # Under its name a folder is whole, even if this is interrupted.
-                doomed = folder / f".{secrets.token_hex(8)}.part"
-                with suppress(OSError):
-                    path.rename(doomed)
-                shutil.rmtree(doomed, ignore_errors=True)
+                _delete(path)
             else:
                 path.unlink(missing_ok=True)
+
+
+def _delete(folder: Path) -> None:
+    """Delete a folder, which is whole under its name even if this is interrupted."""
+    doomed = folder.with_name(f".{secrets.token_hex(8)}{_DELETED}")
+    with suppress(OSError):
+        folder.rename(doomed)
+    shutil.rmtree(doomed, ignore_errors=True)

@@ -73,8 +73,10 @@ def _places_among(
     place_of = np.full(search.snapshot.label_sets().rows, -1, dtype=np.int64)
     place_of[rows] = np.arange(len(rows))
     places = np.full((len(rows), k), -1, dtype=np.int64)
-    for start in range(0, len(rows), search.batch):
-        near = search.search_rows(rows[start : start + search.batch], k).rows
+    # Read once: on a cluster it follows the workers, some of which may be lost meanwhile.
+    batch = search.batch
+    for start in range(0, len(rows), batch):
+        near = search.search_rows(rows[start : start + batch], k).rows
         known = near != NO_NEIGHBOUR
         places[start : start + len(near)] = np.where(known, place_of[np.where(known, near, 0)], -1)
         if progress is not None:

@@ -99,7 +99,9 @@ class TermIndex(DerivedStore):
         self.folder = self._indexes / _folder_name(self._versions, self._engine_name)
         open_engine = ENGINES[self._engine_name]
         self._open_lock = FileLock(beside(self.folder, "open"), shared=True)
-        self._open_lock.take(WRITER_PATIENCE_SECONDS)
+        with suppress(CollectionError):
+            # An index can be read where nothing can be locked.
+            self._open_lock.take(WRITER_PATIENCE_SECONDS)
         try:
             self._engine: TermEngine = open_engine(self.folder, self._versions, read_only=read_only)
         except BaseException:

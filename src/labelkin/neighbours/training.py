@@ -53,8 +53,10 @@ def find_nearest(
     near = np.full((len(rows), k), -1, dtype=np.int64)
     closeness = np.zeros((len(rows), k), dtype=np.float32)
     search.expect(len(rows), progress)
-    for start in range(0, len(rows), search.batch):
-        part = slice(start, min(start + search.batch, len(rows)))
+    # Read once: on a cluster it follows the workers, some of which may be lost meanwhile.
+    batch = search.batch
+    for start in range(0, len(rows), batch):
+        part = slice(start, min(start + batch, len(rows)))
         found = search.search_rows(rows[part], k)
         near[part, : found.k] = found.rows
         closeness[part, : found.k] = np.where(found.rows >= 0, 1 - found.distances("self"), 0)

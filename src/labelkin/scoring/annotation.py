@@ -65,7 +65,7 @@ def annotate(
     any document the output does not change.
     """
     writer = writer_for(output, format)
-    if not output.exists() or output.is_file():
+    if can_resume(output):
         # A link and its target share one journal.
         output = output.resolve()
     with ExitStack() as stack:
@@ -125,9 +125,14 @@ def _kept_results(output: Path, journal: Journal) -> Iterator[None]:
         ) from error
 
 
+def can_resume(output: Path) -> bool:
+    """Whether the journal of an output stays after an interruption: not of a pipe or device."""
+    return output.is_file() or not output.exists()
+
+
 def _journal_path(output: Path, stack: ExitStack) -> Path:
     """Next to the output; a temporary file for a pipe or device, which cannot be resumed."""
-    if output.exists() and not output.is_file():
+    if not can_resume(output):
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="labelkin-"))
         return Path(folder) / "journal"
     if not output.parent.is_dir():

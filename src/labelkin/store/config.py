@@ -581,7 +581,8 @@ class ClusterSection(Section):
     patience: int = Field(
         default=60,
         ge=1,
-        description="Seconds to wait for the first executor.",
+        description="Seconds to wait for executors: a job in which no task runs for so long ends, "
+        "at its start or later.",
     )
     options: list[str] = Field(
         default=[],

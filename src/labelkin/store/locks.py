@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import time
@@ -9,6 +10,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from labelkin.closing import Closing
+from labelkin.exceptions import CollectionError
+
+_NO_LOCKS = (errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK)
 
 
 class FileLock(Closing):
@@ -24,7 +28,10 @@ class FileLock(Closing):
         self._descriptor: int | None = None
 
     def take(self, patience: float = 0.0) -> bool:
-        """Try to take the lock for `patience` seconds; whether it was taken."""
+        """Try to take the lock for `patience` seconds; whether it was taken.
+
+        CollectionError if the file system has no locks: waiting would not help.
+        """
         deadline = time.monotonic() + patience
         while (descriptor := self._opened()) is not None:
             try:
@@ -33,8 +40,13 @@ class FileLock(Closing):
                 if os.path.samestat(os.fstat(descriptor), self._path.stat()):
                     self._descriptor = descriptor
                     return True
-            except OSError:
-                pass
+            except OSError as error:
+                if error.errno in _NO_LOCKS:
+                    os.close(descriptor)
+                    raise CollectionError(
+                        f"{self._path}: {os.strerror(error.errno)}; the file system there cannot "
+                        "lock files: mount it so that it can (Lustre: -o flock), or use another one"
+                    ) from error
             os.close(descriptor)
             if time.monotonic() >= deadline:
                 return False
