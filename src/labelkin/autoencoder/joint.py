@@ -18,8 +18,11 @@ if TYPE_CHECKING:
 
     from scipy.sparse import csr_matrix
 
-# Pairs whose corrections are computed at a time: what they need stays in the processor's cache.
-_PAIRS = 1024
+# Pairs whose corrections are computed at a time: their values stay in the processor's cache, and
+# products are too small for BLAS to start threads, which wait for each other more than they work.
+_PAIRS = 256
+# The share of labels from which on all of them are decoded.
+_MOSTLY = 0.5
 
 Floats = npt.NDArray[np.float32]
 Integers = npt.NDArray[np.int64]
@@ -142,6 +145,41 @@ class JointAutoencoder:
         self._correct(logits, ballots, tally.corrections, columns)
         return uncorrected, logits
 
+    def decode_pairs(
+        self,
+        ballots: Ballots,
+        tally: Tally,
+        texts: csr_matrix[Any],
+        documents: Integers,
+        labels: Integers,
+    ) -> tuple[Floats, Floats]:
+        """The logits of some pairs of document and label without and with the corrections.
+
+        A label that is new to the model has none without, and with them only if the document
+        has votes or a name for it.
+        """
+        is_known = labels < self._labels
+        uncorrected, logits = (np.full(len(labels), -np.inf, dtype=np.float32) for _ in range(2))
+        is_asked = np.zeros(self._labels, dtype=np.bool_)
+        is_asked[labels[is_known]] = True
+        # The weights of some labels have to be copied.
+        columns = None if is_asked.mean() > _MOSTLY else np.flatnonzero(is_asked)
+        places = np.arange(self._labels) if columns is None else np.cumsum(is_asked) - 1
+        at = (documents[is_known], places[labels[is_known]])
+        decoded = self.model.decode(self.latents(ballots, tally.votes, texts), columns)
+        uncorrected[is_known] = decoded[at]
+        self._correct(decoded, ballots, tally.corrections, columns)
+        logits[is_known] = decoded[at]
+        if not is_known.all():
+            width = max(int(labels.max()), int(ballots.labels.max(initial=0))) + 1
+            owners, new, values = self.decode_new(ballots, tally)
+            keys = owners * width + new
+            wanted = documents[~is_known] * width + labels[~is_known]
+            found = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
+            if len(keys):
+                logits[~is_known] = np.where(keys[found] == wanted, values[found], -np.inf)
+        return uncorrected, logits
+
     def _correct(
         self, logits: Floats, ballots: Ballots, corrections: Floats, columns: Integers | None
     ) -> None:
@@ -150,10 +188,10 @@ class JointAutoencoder:
             return
         places, inside = ballots.labels, ballots.labels < self._labels
         if columns is not None:
-            order = np.argsort(columns)
-            at = order[np.minimum(np.searchsorted(columns, places, sorter=order), len(order) - 1)]
-            inside = columns[at] == places
-            places = at
+            place_of = np.full(self._labels, -1, dtype=np.int64)
+            place_of[columns] = np.arange(len(columns))
+            places = place_of[np.where(inside, places, 0)]
+            inside = inside & (places >= 0)
         logits[ballots.documents[inside], places[inside]] += corrections[inside]
 
     def decode_new(self, ballots: Ballots, tally: Tally) -> tuple[Integers, Integers, Floats]:

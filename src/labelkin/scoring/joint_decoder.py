@@ -28,7 +28,6 @@ from labelkin.scoring.decoder import (
     Floats,
     Integers,
     matched,
-    pair_scores,
 )
 from labelkin.scoring.evidence import NeighbourEvidence
 from labelkin.scoring.mentions import named_labels
@@ -112,19 +111,24 @@ class JointDecoder(Decoder):
         A column that is new to the model has a score by votes and names, none by the latent
         space.
         """
-        targets = self.targets(policy)
-        labels = np.flatnonzero(np.isin(targets, columns))
-        scores = np.zeros((2, len(columns)), dtype=np.float32)
-        chunk = _chunk(len(labels))
+        pairs, labels = _standing_for(self.targets(policy), columns)
+        owners = documents[pairs]
+        logits = np.full((2, len(columns)), -np.inf, dtype=np.float32)
+        chunk = _chunk(self._known)
         for start in range(0, len(queries), chunk):
             inputs = _Inputs.of(self, queries, slice(start, start + chunk))
             ballots = inputs.ballots(self)
-            here = (documents >= start) & (documents < start + chunk)
-            mine = (documents[here] - start, columns[here])
-            uncorrected, corrected = self._both_logits(ballots, inputs.texts, labels)
-            for number, logits in enumerate((corrected, uncorrected)):
-                logits[~inputs.has_any()] = -np.inf
-                scores[number, here] = pair_scores(targets, labels, logits, *mine)
+            tally = self._autoencoder.tally(ballots)
+            has_any = np.zeros(len(queries), dtype=np.bool_)
+            has_any[start : start + chunk] = inputs.has_any()
+            here = np.flatnonzero(has_any[owners])
+            uncorrected, corrected = self._autoencoder.decode_pairs(
+                ballots, tally, inputs.texts, owners[here] - start, labels[here]
+            )
+            # Of several labels that stand for one column the best counts.
+            np.maximum.at(logits[0], pairs[here], corrected)
+            np.maximum.at(logits[1], pairs[here], uncorrected)
+        scores: Floats = np.asarray(1 / (1 + np.exp(-logits)), dtype=np.float32)
         return scores[0], scores[1]
 
     def explain(
@@ -283,6 +287,17 @@ class _Inputs:
         """Which documents have a neighbour, a known word or a name: others get no headings."""
         is_there: npt.NDArray[np.bool_] = (self.near.rows != NO_NEIGHBOUR).any(1)
         return is_there | (np.diff(self.texts.indptr) > 0) | (np.diff(self.named.starts) > 0)
+
+
+def _standing_for(targets: Integers, columns: Integers) -> tuple[Integers, Integers]:
+    """The labels that stand for each of some columns: places of columns, and a label for each."""
+    order = np.argsort(targets, kind="stable")
+    width = int(max(targets.max(initial=0), columns.max(initial=0))) + 1
+    starts = np.searchsorted(targets[order], np.arange(width + 1))
+    firsts, counts = starts[columns], np.diff(starts)[columns]
+    places = np.repeat(np.arange(len(columns)), counts)
+    offsets = np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return places, order[firsts[places] + offsets]
 
 
 def _chunk(labels: int) -> int:
