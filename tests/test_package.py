@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import re
+import sys
+from importlib import import_module
 from pathlib import Path
+from subprocess import run
 
 import pytest
 
@@ -12,10 +15,25 @@ ROOT = Path(__file__).parents[1]
 
 def test_exported_names_are_sorted_and_there() -> None:
     assert labelkin.__all__ == sorted(labelkin.__all__)
-    for name in labelkin.__all__:
-        assert getattr(labelkin, name) is not None
-    with pytest.raises(AttributeError):
-        labelkin.nonsense  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "name", ["labelkin", "labelkin.corpus", "labelkin.store", "labelkin.vocab"]
+)
+def test_names_that_are_imported_when_used(name: str) -> None:
+    """Those of a package are all there, listed before they are used, and no others."""
+    package = import_module(name)
+    for exported in package.__all__:
+        assert getattr(package, exported) is not None
+    with pytest.raises(AttributeError, match="nonsense"):
+        package.nonsense  # noqa: B018
+    listed = run(
+        [sys.executable, "-c", f"import {name}; print(*dir({name}))"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert {*package.__all__} <= {*listed.stdout.split()}
 
 
 def test_every_dependency_is_pinned() -> None:

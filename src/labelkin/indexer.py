@@ -111,6 +111,7 @@ class Indexer(Closing):
         self.runtime = Runtime(collection, follow=follow)
         self._desk: Desk | None = None
         self._desk_lock = Lock()
+        self._is_closed = False
 
     @classmethod
     def create(
@@ -185,12 +186,16 @@ class Indexer(Closing):
         with self._desk_lock:
             if self._desk is None:
                 self._desk = Desk(self.collection.path, read_only=self.collection.read_only)
+                if self._is_closed:
+                    self._desk.close()
             return self._desk
 
     def close(self) -> None:
         """Close all files, models and threads."""
-        if self._desk is not None:
-            self._desk.close()
+        with self._desk_lock:
+            self._is_closed = True
+            if self._desk is not None:
+                self._desk.close()
         self.runtime.close()
 
     def verdicts(self, *, every: bool = False) -> Iterator[Decision]:

@@ -344,3 +344,14 @@ def test_info_counts_what_is_on_the_desk(collection: Path) -> None:
         assert [one.document.id for one in indexer.verdicts()] == ["d1"]
     with pytest.raises(CollectionError, match="closed"):
         len(indexer.desk.decisions)
+
+
+def test_the_desk_of_a_closed_indexer_is_closed(collection: Path) -> None:
+    """Whether it was used before or not."""
+    for is_used in (False, True):
+        indexer = Indexer.open(collection)
+        if is_used:
+            assert len(indexer.desk.decisions) == 0
+        indexer.close()
+        with pytest.raises(CollectionError, match="closed"):
+            len(indexer.desk.decisions)

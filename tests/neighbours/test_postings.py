@@ -529,6 +529,21 @@ def test_postings_that_cannot_be_right_are_no_access_beyond_the_arrays(
     assert is_right == (documents == [99, 98])
 
 
+@pytest.mark.parametrize(("begin", "end"), [(2**40, 2**40 + 14), (0, 12), (5, 2)])
+def test_postings_beyond_the_file_are_damage(begin: int, end: int, kernel: Kernel) -> None:
+    add, _ = kernel
+    nothing = np.zeros(0, np.int64)
+    found = nothing, np.zeros(0, np.float32), np.zeros(2, np.int64)
+    is_right, _ = add(
+        *(np.array([begin], np.uint64), np.array([end], np.uint64)),
+        *(np.ones(1, np.float32), np.array([0, 1]), np.arange(10, dtype=np.uint32)),
+        *(np.zeros(10, np.uint16), np.ones(1, np.float32), 0, 100),
+        *(nothing, nothing, np.zeros(2, np.int64), np.zeros(1)),
+        *(np.zeros((1, 2), np.float32), found),
+    )
+    assert not is_right
+
+
 def test_a_dictionary_that_cannot_be_right_is_no_access_beyond_the_arrays() -> None:
     hashes = np.array([7, 7, 7, 9], dtype=np.uint32)
     names = np.frombuffer(b"abcd", dtype=np.uint8)

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from labelkin.vocab import Concept, Vocabulary, read_vocabulary
-from labelkin.vocab.categories import categories
+from labelkin.vocab import Concept, Vocabulary, categories, read_vocabulary
 from labelkin.vocab.cycles import cycles, cycles_at_top, shortest_cycle
 
 

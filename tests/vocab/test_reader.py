@@ -16,8 +16,7 @@ from labelkin.exceptions import (
     VocabularyError,
     WrongKindError,
 )
-from labelkin.vocab import read_vocabulary
-from labelkin.vocab.categories import categories
+from labelkin.vocab import categories, read_vocabulary
 
 Write = Callable[[str, str | bytes], Path]
 

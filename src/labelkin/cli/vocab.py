@@ -200,7 +200,7 @@ def _print_branch(branch: dict[str, object], level: int) -> None:
 @app.command()
 def stats(source: SourcePath, language: Language = None, json: Json = False) -> None:
     """Count headings per top-level category, names, synonyms and places in the hierarchy."""
-    from labelkin.vocab.categories import categories
+    from labelkin.vocab import categories
 
     vocabulary, shown_in = opened_vocabulary(source, language)
     by_category = categories(vocabulary, shown_in)

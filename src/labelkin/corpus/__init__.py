@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from labelkin.corpus.writers import WRITERS, write_corpus
 else:
     # A suggestion for a text needs no readers, which take longer to import than it to make.
-    __getattr__ = lazy_names(
+    __getattr__, __dir__ = lazy_names(
         __name__,
         {
             "FORMATS": "labelkin.corpus.formats",

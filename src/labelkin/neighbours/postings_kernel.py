@@ -84,6 +84,9 @@ def add_candidates(
     size = (min(count, _BLOCK) + _STRIP - 1) // _STRIP * _STRIP
     scores = np.zeros(size, dtype=np.float32)
     highest = np.empty(size // _STRIP, dtype=np.float32)
+    for term in range(len(ends)):
+        if begins[term] > ends[term] or ends[term] > np.uint64(len(documents)):
+            return False, before
     reached = begins.copy()
     # The query of each candidate, in the order in which they are found.
     owners = np.repeat(np.arange(queries), np.diff(before[2]))

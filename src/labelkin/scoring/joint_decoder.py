@@ -114,7 +114,7 @@ class JointDecoder(Decoder):
         pairs, labels = _standing_for(self.targets(policy), columns)
         owners = documents[pairs]
         logits = np.full((2, len(columns)), -np.inf, dtype=np.float32)
-        chunk = _chunk(self._known)
+        chunk = _chunk(int(np.count_nonzero(np.bincount(labels))))
         for start in range(0, len(queries), chunk):
             inputs = _Inputs.of(self, queries, slice(start, start + chunk))
             ballots = inputs.ballots(self)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from labelkin.store.info import CollectionInfo
     from labelkin.store.reports import AddReport, RemoveReport
 else:
-    __getattr__ = lazy_names(
+    __getattr__, __dir__ = lazy_names(
         __name__,
         {
             "AddReport": "labelkin.store.reports",

@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING
 
 from labelkin.lazy import lazy_names
 
+# Not when it is first used: a module has the same name.
+from labelkin.vocab.categories import Category, categories
+
 if TYPE_CHECKING:
     from labelkin.vocab.concept import Concept
     from labelkin.vocab.names import Match, Resolution
     from labelkin.vocab.reader import FORMATS, read_vocabulary
     from labelkin.vocab.vocabulary import Vocabulary
 else:
-    __getattr__ = lazy_names(
+    __getattr__, __dir__ = lazy_names(
         __name__,
         {
             "FORMATS": "labelkin.vocab.reader",
@@ -26,9 +29,11 @@ else:
 
 __all__ = [
     "FORMATS",
+    "Category",
     "Concept",
     "Match",
     "Resolution",
     "Vocabulary",
+    "categories",
     "read_vocabulary",
 ]
