@@ -40,7 +40,7 @@ def test_exported_names_are_listed_and_can_be_imported() -> None:
 def test_importing_the_package_loads_none_of_its_parts() -> None:
     code = "import sys, labelkin; print([n for n in sys.modules if n.startswith('labelkin.')])"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert done.stdout == "['labelkin._version']\n"
+    assert done.stdout == "['labelkin._version', 'labelkin.lazy']\n"
 
 
 def test_open_or_create(tmp_path: Path, vocabulary: Vocabulary, documents: list[Document]) -> None:
