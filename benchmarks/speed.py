@@ -505,7 +505,7 @@ def _cold(found: dict[str, float]) -> Iterator[str]:
     yield ""
     yield (
         "CPU-seconds of `labelkin suggest --title …` on mesh47k, from start to end, the median of "
-        "five. `--help` tells how fast the machine was: 0.15 where nothing else ran on it."
+        "five. `--help` tells how fast the machine was."
     )
     yield ""
     yield "| | CPU-seconds |"

@@ -229,6 +229,7 @@ class RerankTrainer:
             if is_first:
                 parts.append(part.thinned(random, _calibrates(places)))
             else:
+                # These need no sample of the whole, only one of each batch.
                 parts.append(part.thinned(np.random.default_rng(self.settings.seed)))
             self.data.report("Scoring held-out documents", int(places[-1]) + 1, len(texts))
         return LabelledCandidates.joined(parts)

@@ -195,16 +195,20 @@ def pair_scores(
     0 for columns that none of them stands for; of several that do the best counts.
     """
     best = np.full(len(columns), -np.inf, dtype=np.float32)
-    left = np.arange(len(labels))
-    while len(left):
-        # One label for each column, then the next ones of columns with several.
-        distinct, firsts = np.unique(targets[labels[left]], return_index=True)
-        at = np.minimum(np.searchsorted(distinct, columns), len(distinct) - 1)
-        known = np.flatnonzero(distinct[at] == columns)
-        values = logits[documents[known], left[firsts[at[known]]]]
-        best[known] = np.maximum(best[known], values)
-        left = np.delete(left, firsts)
+    places, standing = labels_by_column(targets[labels], columns)
+    np.maximum.at(best, places, logits[documents[places], standing])
     return np.asarray(1 / (1 + np.exp(-best)), dtype=np.float32)
+
+
+def labels_by_column(targets: Integers, columns: Integers) -> tuple[Integers, Integers]:
+    """The labels that stand for each of some columns: places of columns, and a label for each."""
+    order = np.argsort(targets, kind="stable")
+    width = int(max(targets.max(initial=0), columns.max(initial=0))) + 1
+    starts = np.searchsorted(targets[order], np.arange(width + 1))
+    firsts, counts = starts[columns], np.diff(starts)[columns]
+    places = np.repeat(np.arange(len(columns)), counts)
+    offsets = np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return places, order[firsts[places] + offsets]
 
 
 def matched(reader: Reader, model: LabelModel) -> LabelColumns:

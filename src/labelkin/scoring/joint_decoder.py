@@ -27,6 +27,7 @@ from labelkin.scoring.decoder import (
     Decoder,
     Floats,
     Integers,
+    labels_by_column,
     matched,
 )
 from labelkin.scoring.evidence import NeighbourEvidence
@@ -111,7 +112,7 @@ class JointDecoder(Decoder):
         A column that is new to the model has a score by votes and names, none by the latent
         space.
         """
-        pairs, labels = _standing_for(self.targets(policy), columns)
+        pairs, labels = labels_by_column(self.targets(policy), columns)
         owners = documents[pairs]
         logits = np.full((2, len(columns)), -np.inf, dtype=np.float32)
         chunk = _chunk(int(np.count_nonzero(np.bincount(labels))))
@@ -287,17 +288,6 @@ class _Inputs:
         """Which documents have a neighbour, a known word or a name: others get no headings."""
         is_there: npt.NDArray[np.bool_] = (self.near.rows != NO_NEIGHBOUR).any(1)
         return is_there | (np.diff(self.texts.indptr) > 0) | (np.diff(self.named.starts) > 0)
-
-
-def _standing_for(targets: Integers, columns: Integers) -> tuple[Integers, Integers]:
-    """The labels that stand for each of some columns: places of columns, and a label for each."""
-    order = np.argsort(targets, kind="stable")
-    width = int(max(targets.max(initial=0), columns.max(initial=0))) + 1
-    starts = np.searchsorted(targets[order], np.arange(width + 1))
-    firsts, counts = starts[columns], np.diff(starts)[columns]
-    places = np.repeat(np.arange(len(columns)), counts)
-    offsets = np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return places, order[firsts[places] + offsets]
 
 
 def _chunk(labels: int) -> int:
