@@ -7,6 +7,7 @@ import pytest
 
 from labelkin.checksums import BlockChecksums, ChecksumError
 from labelkin.exceptions import ConfigError
+from labelkin.rerank.matrices import matrix_arrays, matrix_of
 from labelkin.tensors import TensorFile, tensor_bytes
 
 ARRAYS = {
@@ -37,6 +38,20 @@ def test_arrays_come_back_mapped(path):
             assert array.shape == expected.shape
             assert not array.flags.writeable
             np.testing.assert_array_equal(array, expected)
+
+
+def test_products_with_a_mapped_matrix_do_not_copy_it(tmp_path):
+    from scipy.sparse import random_array
+
+    matrix = random_array((50, 40), density=0.2, format="csr", rng=1)
+    path = tmp_path / "matrix.safetensors"
+    path.write_bytes(tensor_bytes({**ARRAYS, **matrix_arrays("matrix", matrix)}))
+    mapped = matrix_of(TensorFile(path, BlockChecksums.of_file(path)), "matrix")
+    # SciPy makes such a matrix of the right one in each product.
+    again = type(mapped)(mapped)
+    assert np.shares_memory(again.data, mapped.data)
+    assert np.shares_memory(again.indices, mapped.indices)
+    np.testing.assert_array_equal((again @ mapped.T).toarray(), (matrix @ matrix.T).toarray())
 
 
 def test_it_reads_what_safetensors_writes_and_the_other_way_round(path):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
 from typing import TypeVar, cast
 
@@ -36,27 +36,30 @@ def can_load() -> bool:
     return True
 
 
-def pays(items: int, worth: int, kernel: str) -> bool:
-    """Whether to use the compiled code in a module.
+def pays(items: int, worth: int) -> bool:
+    """Whether to use compiled code for some items.
 
-    It is for at least `worth` items, or for any number if it is loaded anyway.
+    It is for at least `worth` of them, or for any number if numba is loaded anyway.
     """
-    return (items >= worth or kernel in sys.modules) and can_load()
+    return (items >= worth or "numba" in sys.modules) and can_load()
 
 
 def compile_function(*, fastmath: bool = False) -> Callable[[Function], Function]:
     """Have a function compiled when it is first called; cached on disk, if possible.
 
-    With `fastmath`, floats may be compared and added in any order.
+    Dividing by zero is no error, so that loops with a division can be vectorised. With
+    `fastmath`, floats may be compared and added in any order.
     """
-    import numba
+    from numba import njit
+
+    compiler = partial(njit, nogil=True, error_model="numpy", fastmath=fastmath)
 
     def decorate(function: Function) -> Function:
         try:
-            compiled = numba.njit(nogil=True, cache=True, fastmath=fastmath)(function)
+            compiled = compiler(cache=True)(function)
         except RuntimeError:
             # Neither the package's folder nor the user's cache can be written to.
-            compiled = numba.njit(nogil=True, fastmath=fastmath)(function)
+            compiled = compiler()(function)
         return cast(Function, compiled)
 
     return decorate

@@ -89,7 +89,8 @@ class TensorFile(Mapping[str, Array]):
     def __getitem__(self, name: str) -> Array:
         about = self._header[name]
         start, end = self.span(name)
-        content = self.mapped.bytes[start:end].view(np.ndarray)
+        # Not a view of the whole file's array: SciPy copies those in each product with them.
+        content = self.mapped.bytes[start:end].data
         array: Array = np.frombuffer(content, dtype=_KINDS[about["dtype"]])
         return array.reshape(about["shape"])
 

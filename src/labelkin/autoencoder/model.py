@@ -322,7 +322,7 @@ class LabelModel:
             # Compiled code does not check it.
             raise ValueError(f"{matrix.shape[1]} columns, but {len(self._tables[name])} {name}")
         if self._tables[name].dtype == np.float16 and compiled.pays(
-            matrix.shape[0], _WORTH_COMPILING, "labelkin.autoencoder.table_kernel"
+            matrix.shape[0], _WORTH_COMPILING
         ):
             return self._compiled_sums(name, matrix)
         used, places = np.unique(matrix.indices, return_inverse=True)

@@ -125,7 +125,7 @@ class Pairs:
 
 def pays_compiling(documents: int) -> bool:
     """Whether to use `pair_kernel` for so many documents."""
-    return compiled.pays(documents, _WORTH_COMPILING, "labelkin.rerank.pair_kernel")
+    return compiled.pays(documents, _WORTH_COMPILING)
 
 
 def arrays_of(matrix: csr_matrix[Any]) -> tuple[Integers, npt.NDArray[np.uint32], Floats]:
@@ -193,10 +193,7 @@ def matrix_keys(matrix: csr_matrix[Any], width: int) -> tuple[Integers, npt.NDAr
 
 
 def best_keys(keys: Integers, values: npt.NDArray[Any], width: int, limit: int) -> Integers:
-    """The keys of the `limit` highest values of each document."""
-    documents = keys // width
-    order = np.lexsort((-values, documents))
-    sorted_documents = documents[order]
-    ranks = np.arange(len(keys)) - np.searchsorted(sorted_documents, sorted_documents)
-    best: Integers = keys[order][ranks < limit]
+    """Of ascending keys those with the `limit` highest values of each document."""
+    count = int(keys[-1]) // width + 1 if len(keys) else 0
+    best: Integers = keys[Pairs(keys, count, width).ranks(values) < limit]
     return best

@@ -70,7 +70,7 @@ class Ranker:
         """A raw score in [0, 1] per candidate, whatever computes it the same to 1e-12."""
         if len(features) == 0:
             return np.zeros(0)
-        if compiled.pays(len(features), _WORTH_COMPILING, "labelkin.rerank.tree_kernel"):
+        if compiled.pays(len(features), _WORTH_COMPILING):
             return self.trees.batch_scores(features)
         if self._booster is None and len(features) < _WORTH_LOADING:
             return self.trees.scores(features)
@@ -84,7 +84,7 @@ class Ranker:
     def contributions(self, features: Floats) -> npt.NDArray[np.float64]:
         """What each feature adds to a candidate's log odds; the last column is the base value.
 
-        The same to 1e-6 with numba, a few times as fast, and without it.
+        The same to 1e-6 with numba, several times as fast, and without it.
         """
         if compiled.can_load():
             return self._branches.contributions(features, len(self.names))

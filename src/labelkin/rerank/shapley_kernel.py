@@ -8,6 +8,9 @@ import numpy.typing as npt
 from labelkin.compiled import compile_function
 from labelkin.rerank.pairs import Floats, Integers
 
+# Lines of features that go through the trees together: what is kept of more leaves the cache.
+_LINES = 16
+
 
 @compile_function()
 def add_contributions(
@@ -28,9 +31,9 @@ def add_contributions(
     """Add what each feature contributes to the columns of `contributions`.
 
     The arguments before it are those of `Trees` and of `Branches`. Nodes come after their
-    parents, and those of a tree before those of the next.
+    parents, and those of a tree before those of the next. Each loop writes to one array and
+    reads from few: others are not vectorised.
     """
-    count = len(points)
     ends = np.empty(len(roots), dtype=np.int64)
     end, most = len(split), 0
     for tree in range(len(roots) - 1, -1, -1):
@@ -38,16 +41,26 @@ def add_contributions(
         if roots[tree] >= 0:
             most = max(most, end - roots[tree])
             end = roots[tree]
-    # Of the nodes of one tree: products of the path, and sums over the leaves below.
-    products = np.empty((most, count))
-    sums = np.empty((most, count))
+    # The branch that leads to each node of one tree.
     parents = np.empty(most, dtype=np.int64)
-    # Of its branches: the factor of a feature, its inverse times o − z, and o.
-    factors = np.empty((2 * most, count))
-    slopes = np.empty((2 * most, count))
-    follows = np.empty(2 * most, dtype=np.bool_)
-    path = np.empty(count)
-    for line in range(len(features)):
+    for start in range(0, len(features), _LINES):
+        lines = min(_LINES, len(features) - start)
+        # What follows has an entry for each point and line, those of the first point first.
+        width = len(points) * lines
+        t, weight = np.repeat(points, lines), np.repeat(weights, lines)
+        rest = 1.0 - t
+        # Of the nodes of one tree: products of the path, and sums over the leaves below.
+        products = np.empty((most, width))
+        sums = np.empty((most, width))
+        # Of its branches: o, the inverse of a feature's factor, and that times o − z.
+        follows = np.empty((2 * most, width))
+        inverses = np.empty((2 * most, width))
+        slopes = np.empty((2 * most, width))
+        # Of one node and one branch.
+        turns = np.empty((2, width))
+        factor = np.empty(width)
+        path = np.empty(width)
+        added = np.zeros((contributions.shape[1], width))
         for tree in range(len(roots)):
             first = roots[tree]
             if first < 0:
@@ -55,55 +68,66 @@ def add_contributions(
             products[0, :] = 1.0
             for node in range(first, ends[tree]):
                 here = node - first
-                sums[here, :] = 0.0
-                feature = split[node]
-                value = features[line, feature]
-                goes_left = missing_left[node] if np.isnan(value) else value <= thresholds[node]
+                for line in range(lines):
+                    value = features[start + line, split[node]]
+                    goes_left = missing_left[node] if np.isnan(value) else value <= thresholds[node]
+                    turns[0, line] = 1.0 if goes_left else 0.0
+                for i in range(lines, width):
+                    turns[0, i] = turns[0, i - lines]
+                for i in range(width):
+                    turns[1, i] = 1.0 - turns[0, i]
+                product, total, gain = products[here], sums[here], added[split[node]]
+                total[:] = 0.0
                 for side in range(2):
                     branch = 2 * here + side
-                    share = shares[2 * node + side]
+                    turn, share = turns[side], shares[2 * node + side]
                     above = before[2 * node + side] - 2 * first
-                    has_above = before[2 * node + side] >= 0
-                    o = goes_left == (side == 0) and (not has_above or follows[above])
-                    follows[branch] = o
-                    for q in range(count):
-                        factor = (1.0 - points[q]) * share
-                        slope = -share
-                        if o:
-                            factor += points[q]
-                            slope += 1.0
-                        factors[branch, q] = factor
-                        slopes[branch, q] = slope / factor
-                        path[q] = products[here, q] * factor
-                    if has_above:
-                        for q in range(count):
-                            path[q] /= factors[above, q]
+                    o, inverse, slope = follows[branch], inverses[branch], slopes[branch]
                     child = left[node] if side == 0 else right[node]
+                    leaf = leaves[-1 - child] if child < 0 else 1.0
+                    if above < 0:
+                        o[:] = turn
+                    else:
+                        o_above = follows[above]
+                        for i in range(width):
+                            o[i] = turn[i] * o_above[i]
+                    for i in range(width):
+                        factor[i] = rest[i] * share + t[i] * o[i]
+                    for i in range(width):
+                        inverse[i] = 1.0 / factor[i]
+                    for i in range(width):
+                        slope[i] = (o[i] - share) * inverse[i]
+                    for i in range(width):
+                        path[i] = leaf * product[i] * factor[i]
+                    if above >= 0:
+                        inverse_above = inverses[above]
+                        for i in range(width):
+                            path[i] *= inverse_above[i]
                     if child >= 0:
                         parents[child - first] = branch
                         products[child - first, :] = path
                         continue
-                    leaf = leaves[-1 - child]
-                    added = 0.0
-                    for q in range(count):
-                        path[q] *= leaf
-                        sums[here, q] += path[q]
-                        slope = slopes[branch, q]
-                        if has_above:
-                            slope -= slopes[above, q]
-                        added += weights[q] * path[q] * slope
-                    contributions[line, feature] += added
+                    for i in range(width):
+                        total[i] += path[i]
+                    for i in range(width):
+                        gain[i] += weight[i] * path[i] * slope[i]
+                    if above >= 0:
+                        slope_above = slopes[above]
+                        for i in range(width):
+                            gain[i] -= weight[i] * path[i] * slope_above[i]
             for node in range(ends[tree] - 1, first, -1):
-                here = node - first
-                branch = parents[here]
-                parent = branch // 2
+                branch = parents[node - first]
                 above = before[2 * first + branch] - 2 * first
-                has_above = before[2 * first + branch] >= 0
-                added = 0.0
-                for q in range(count):
-                    slope = slopes[branch, q]
-                    if has_above:
-                        slope -= slopes[above, q]
-                    added += weights[q] * sums[here, q] * slope
-                    sums[parent, q] += sums[here, q]
-                contributions[line, split[first + parent]] += added
+                total, below = sums[branch // 2], sums[node - first]
+                slope, gain = slopes[branch], added[split[first + branch // 2]]
+                for i in range(width):
+                    total[i] += below[i]
+                for i in range(width):
+                    gain[i] += weight[i] * below[i] * slope[i]
+                if above >= 0:
+                    slope_above = slopes[above]
+                    for i in range(width):
+                        gain[i] -= weight[i] * below[i] * slope_above[i]
+        for feature in range(len(added)):
+            for i in range(width):
+                contributions[start + i % lines, feature] += added[feature, i]

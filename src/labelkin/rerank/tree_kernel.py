@@ -16,6 +16,12 @@ for _number in range(64):
     _NUMBERS[(_SEQUENCE << _number) % (1 << 64) >> 58] = _number
 
 
+# So many nodes of a feature, or more, clear their bits at once; the table of what they leave
+# should stay in the cache, and has at most so many entries.
+_STEP = 64
+_MOST_ENTRIES = 1 << 20
+
+
 @compile_function()
 def add_leaves(
     features: Floats,
@@ -31,14 +37,35 @@ def add_leaves(
 
     Arguments are those of `Trees.masks`.
     """
-    trees = len(leaves)
+    trees, width = len(leaves), len(starts) - 1
     left = np.empty(trees, dtype=np.uint64)
     one, shift, sequence = np.uint64(1), np.uint64(58), np.uint64(_SEQUENCE)
+    # What the first nodes of a feature leave together, for each full step of nodes.
+    size = np.uint64(max(_STEP, len(thresholds) * trees // _MOST_ENTRIES))
+    steps = np.empty((len(thresholds) // size, trees), dtype=np.uint64)
+    first_steps = np.empty(width, dtype=np.uint64)
+    count = 0
+    for feature in range(width):
+        first_steps[feature] = count
+        left[:] = ~np.uint64(0)
+        for place in range(starts[feature], starts[feature + 1]):
+            left[owners[place]] &= kept[place]
+            if (place + one - starts[feature]) % size == 0:
+                steps[count] = left
+                count += 1
     for line in range(len(features)):
         left[:] = ~np.uint64(0)
-        for feature in range(len(starts) - 1):
+        for feature in range(width):
             value = features[line, feature]
             place, end = starts[feature], starts[feature + 1]
+            step = first_steps[feature]
+            while place + size <= end and thresholds[place + size - one] < value:
+                place += size
+                step += one
+            if step > first_steps[feature]:
+                together = steps[step - one]
+                for tree in range(trees):
+                    left[tree] &= together[tree]
             while place < end and thresholds[place] < value:
                 left[owners[place]] &= kept[place]
                 place += one

@@ -5,6 +5,7 @@ ways. `_walked` goes down all trees at once, with NumPy. For batches, `tree_kern
 evaluates trees of at most 64 leaves as QuickScorer does (Lucchese et al., 2015): each
 has a bit per leaf. A node whose condition is false clears the bits of its left
 subtree, and the lowest bit that is left is the leaf that a walk would have reached.
+Where many nodes of a feature are false, most of their bits are cleared together.
 """
 
 from __future__ import annotations
