@@ -61,8 +61,6 @@ def test_a_warm_request_with_other_settings_opens_nothing(trained) -> None:
     with Indexer.open(path) as indexer:
         asked = variants(indexer, methods)
         indexer.warm_up(methods)
-        for settings in asked:
-            indexer.suggest(texts[:1], settings=settings, explain=True)
         before, maps = descriptors(), mapped_files(path)
         with opened_files() as events:
             for number, settings in enumerate(asked):

@@ -337,6 +337,33 @@ def test_trees_lead_to_leaves(left: list[int], right: list[int]) -> None:
         trees(left, right)
 
 
+@pytest.mark.parametrize(
+    ("roots", "left"),
+    [
+        ([0], [-1, -3, -5, -7]),
+        ([0, 2], [1, 3, 3, -7]),
+        ([0, 1], [2, 3, -5, -7]),
+        ([2, 0], [1, -3, 3, -7]),
+    ],
+    ids=["unreached", "reached twice", "of another tree", "roots in another order"],
+)
+def test_trees_are_whole_and_apart(roots: list[int], left: list[int]) -> None:
+    def trees(roots: list[int], left: list[int]) -> Trees:
+        return Trees(
+            roots=np.array(roots),
+            features=np.zeros(4, dtype=np.int64),
+            thresholds=np.zeros(4, dtype=np.float32),
+            missing_left=np.zeros(4, dtype=np.bool_),
+            left=np.array(left),
+            right=np.array([-2, -4, -6, -8]),
+            leaves=np.zeros(8),
+        )
+
+    trees([0, 2], [1, -3, 3, -7])
+    with pytest.raises(ValueError, match="of no tree or of several"):
+        trees(roots, left)
+
+
 def test_as_many_terms_as_weights() -> None:
     with pytest.raises(ValueError, match="3 terms with 2 weights"):
         TermColumns(b"a\nb\nc", np.zeros(2, dtype=np.float32))

@@ -1,7 +1,8 @@
 """Code that numba compiles, and when to use it.
 
 It gives the same results as NumPy and SciPy do, several times as fast, but loading it
-takes as long as a few dozen suggestions, and a hundred megabytes. So it is for batches.
+takes as long as a few dozen suggestions, and a hundred megabytes. So it is loaded for batches
+and for explanations only; once it is, single texts use it too.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ def compile_function(*, fastmath: bool = False) -> Callable[[Function], Function
     """Have a function compiled when it is first called; cached on disk, if possible.
 
     Dividing by zero is no error, so that loops with a division can be vectorised. With
-    `fastmath`, floats may be compared and added in any order.
+    `fastmath`, floats may be compared and added in any order. The cache does not know these
+    options: a kernel whose file does not change keeps those that it was compiled with.
     """
     from numba import njit
 

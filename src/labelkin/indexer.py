@@ -208,7 +208,8 @@ class Indexer(Closing):
         names = [self.config.suggest.method] if methods is None else list(methods)
         text = next(iter(self.documents()), Document("", "warm up"))
         query = Document("", text.title, text.body, language=text.language)
-        for name in names:
+        # Twice: what is loaded for an explanation is used for scores from then on.
+        for name in names * 2:
             self.suggest([query], settings=Settings.from_config(self.config, name), explain=True)
         return names
 

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix  # noqa: TID253
 
+from labelkin import compiled
 from labelkin.rerank.pairs import Pairs, best_keys, matrix_keys
 
 WIDTH, COUNT = 7, 4
@@ -87,12 +89,15 @@ def test_ranks_are_within_documents_and_ties_keep_their_order(table):
 
 @given(tables, st.integers(0, 4))
 def test_best_keys(table, limit):
-    found = best_keys(keys_of(table), values_of(table), WIDTH, limit)
     expected = []
     for document in range(COUNT):
         mine = sorted(place for place in table if place[0] == document)
         expected += sorted(mine, key=lambda place: -table[place])[:limit]
-    assert sorted(found.tolist()) == keys_of(expected).tolist()
+    for pays in (False, True):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(compiled, "pays", lambda *arguments, pays=pays: pays)
+            found = best_keys(keys_of(table), values_of(table), WIDTH, limit)
+        assert found.tolist() == keys_of(expected).tolist()
 
 
 def test_keys_of_many_documents_and_headings_do_not_overflow():

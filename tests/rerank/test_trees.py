@@ -127,18 +127,6 @@ def test_a_ranker_gives_the_same_scores_in_every_way(
     assert len(fresh.scores(features[:0])) == 0
 
 
-def test_compiled_code_is_for_many_lines_or_for_any_once_numba_is_loaded(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(compiled, "can_load", lambda: True)
-    monkeypatch.delitem(sys.modules, "numba", raising=False)
-    assert [compiled.pays(items, 100) for items in (99, 100)] == [False, True]
-    monkeypatch.setitem(sys.modules, "numba", sys)
-    assert compiled.pays(1, 100)
-    monkeypatch.setattr(compiled, "can_load", lambda: False)
-    assert not compiled.pays(100, 100)
-
-
 def test_without_lightgbm_and_numba_there_are_scores_but_no_contributions(
     ranker: Ranker, monkeypatch: pytest.MonkeyPatch
 ) -> None:

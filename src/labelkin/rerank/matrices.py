@@ -61,7 +61,7 @@ def _assembled(
     starts: npt.NDArray[Any],
     shape: tuple[int, ...],
 ) -> csr_matrix[Any]:
-    """A matrix of these arrays: SciPy's constructor would copy those of a mapped file."""
+    """A matrix of these arrays as they are: SciPy's constructor could read or convert them."""
     from scipy.sparse import csr_matrix
 
     rows, width = shape

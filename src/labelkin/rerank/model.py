@@ -249,9 +249,10 @@ class RerankModel:
         if _TREES in self._files:
             trees = from_arrays(Trees, self._files[_TREES].arrays(self.folder))
         names = names_in(text)
-        if trees is not None and (trees.features >= len(names)).any():
+        ranker = Ranker(lambda: text.tobytes().decode("utf-8"), trees, names)
+        if (ranker.trees.features >= len(names)).any():
             raise ValueError("trees with a feature that has no name")
-        return Ranker(lambda: text.tobytes().decode("utf-8"), trees, names)
+        return ranker
 
     def _read_knowledge(self) -> Knowledge:
         arrays = self._files["statistics"].arrays(self.folder)

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from labelkin.compiled import compile_function
 from labelkin.rerank.pairs import Floats, Integers
 
-# Lines of features that go through the trees together: what is kept of more leaves the cache.
+# Lines of features that go through the trees together: the arrays for more do not fit the cache.
 _LINES = 16
 
 
@@ -31,9 +31,9 @@ def add_contributions(
     """Add what each feature contributes to the columns of `contributions`.
 
     The arguments before it are those of `Trees` and of `Branches`. Nodes come after their
-    parents, and those of a tree before those of the next. Each loop writes to one array and
-    reads from few: others are not vectorised.
+    parents, and those of a tree before those of the next.
     """
+    # Loops are vectorised only if they write to one array and read from few.
     ends = np.empty(len(roots), dtype=np.int64)
     end, most = len(split), 0
     for tree in range(len(roots) - 1, -1, -1):

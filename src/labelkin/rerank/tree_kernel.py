@@ -16,9 +16,9 @@ for _number in range(64):
     _NUMBERS[(_SEQUENCE << _number) % (1 << 64) >> 58] = _number
 
 
-# So many nodes of a feature, or more, clear their bits at once; the table of what they leave
-# should stay in the cache, and has at most so many entries.
+# The nodes of a step: those of one feature, whose bits are cleared at once if all are false.
 _STEP = 64
+# The table of what each step leaves should stay in the cache: with many trees, steps are longer.
 _MOST_ENTRIES = 1 << 20
 
 

@@ -1,9 +1,9 @@
 """Gradient-boosted trees as arrays: reads LightGBM's text, and predicts without LightGBM.
 
 Importing LightGBM takes longer than a suggestion, and for batches there are faster
-ways. `_walked` goes down all trees at once, with NumPy. For batches, `tree_kernel.py`
-evaluates trees of at most 64 leaves as QuickScorer does (Lucchese et al., 2015): each
-has a bit per leaf. A node whose condition is false clears the bits of its left
+ways. `_walked` goes down all trees at once, with NumPy. Where compiled code pays,
+`tree_kernel.py` evaluates trees of at most 64 leaves as QuickScorer does (Lucchese et
+al., 2015): each has a bit per leaf. A node whose condition is false clears the bits of its left
 subtree, and the lowest bit that is left is the leaf that a walk would have reached.
 Where many nodes of a feature are false, most of their bits are cleared together.
 """
@@ -58,7 +58,7 @@ class Trees:
     leaves: npt.NDArray[np.float64]
 
     def __post_init__(self) -> None:
-        """Refuse nodes that lead back or out of the arrays, which compiled code does not check."""
+        """Refuse nodes that do not make up trees, which compiled code does not check."""
         nodes = np.arange(len(self.features))
         same_size = (self.thresholds, self.missing_left, self.left, self.right)
         if any(array.shape != nodes.shape for array in same_size):
@@ -71,6 +71,17 @@ class Trees:
                 or (is_node & (children <= after)).any()
             ):
                 raise ValueError("trees with a node that leads nowhere or back")
+        # One root or branch leads to each node, which is in the tree of the last root before it.
+        roots = self.roots[self.roots >= 0]
+        children, parents = np.concatenate((self.left, self.right)), np.tile(nodes, 2)
+        parents, children = parents[children >= 0], children[children >= 0]
+        trees = np.searchsorted(roots, nodes, side="right")
+        if (
+            not np.array_equal(np.sort(np.concatenate((roots, children))), nodes)
+            or (np.diff(roots) < 0).any()
+            or (trees[parents] != trees[children]).any()
+        ):
+            raise ValueError("trees with a node of no tree or of several")
         if len(nodes) and self.features.min() < 0:
             raise ValueError("trees with a feature below 0")
 
