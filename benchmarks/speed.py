@@ -55,6 +55,7 @@ QUALITY_METHODS = ("knn", "label-ae", "rerank")
 SAME_SCORE = 1e-6
 _UNCOMPILED = "PYTHONDONTWRITEBYTECODE"
 WORKERS = 4
+WARM = ", warmed up"
 WITHOUT_LINEAR = "the same, no linear classifiers"
 ONE_FOLD = 6000
 SPLITS = ("dev", "test", "l1000")
@@ -309,14 +310,20 @@ def cpu_of(command: list[str]) -> float:
 
 def memory(work: Path) -> None:
     folder = trained(work)
-    saved("memory", {str(count): together(folder, count) for count in (1, WORKERS)})
+    found = {
+        f"{count}{shown}": together(folder, count, is_warm)
+        for shown, is_warm in (("", False), (WARM, True))
+        for count in (1, WORKERS)
+    }
+    saved("memory", found)
 
 
-def together(folder: Path, count: int) -> list[dict[str, float]]:
+def together(folder: Path, count: int, is_warm: bool) -> list[dict[str, float]]:
     """Megabytes of processes that have answered requests by all methods and are still there."""
     context = multiprocessing.get_context("spawn")
     ready, done = context.Barrier(count + 1), context.Event()
-    workers = [context.Process(target=answer_all, args=(folder, ready, done)) for _ in range(count)]
+    given = (folder, is_warm, ready, done)
+    workers = [context.Process(target=answer_all, args=given) for _ in range(count)]
     for worker in workers:
         worker.start()
     ready.wait(600)
@@ -327,10 +334,12 @@ def together(folder: Path, count: int) -> list[dict[str, float]]:
     return found
 
 
-def answer_all(folder: Path, ready: Any, done: Any) -> None:
+def answer_all(folder: Path, is_warm: bool, ready: Any, done: Any) -> None:
     """Suggest by every method, one text at a time as a service does, then wait."""
     documents = list(read_corpus(SHARED / "mesh47k" / "l1000.json.gz").documents())[:REQUESTS]
     with Indexer.open(folder, read_only=True) as indexer:
+        if is_warm:
+            indexer.warm_up(METHODS)
         for method in METHODS:
             settings = Settings.from_config(indexer.config, method)
             for document in documents:
@@ -359,19 +368,25 @@ def requests(work: Path) -> None:
     folder = trained(work)
     found = {
         method: {
-            shown: measure(request_seconds, folder, method, explained).result
-            for shown, explained in (("plain", False), ("explained", True))
+            shown: measure(request_seconds, folder, method, is_warm, explained).result
+            for shown, is_warm, explained in (
+                ("plain", False, False),
+                ("warm", True, False),
+                ("explained", True, True),
+            )
         }
         for method in METHODS
     }
     saved("requests", found)
 
 
-def request_seconds(folder: Path, method: str, explained: bool) -> float:
+def request_seconds(folder: Path, method: str, is_warm: bool, explained: bool) -> float:
     """The median of CPU-seconds for one text with the evidence; `explained` adds the signals."""
     documents = list(read_corpus(SHARED / "mesh47k" / "l1000.json.gz").documents())
     times = []
     with Indexer.open(folder, read_only=True) as indexer:
+        if is_warm:
+            indexer.warm_up(METHODS)
         settings = Settings.from_config(indexer.config, method)
         for document in documents[: 20 + REQUESTS]:
             started = time.process_time()
@@ -520,14 +535,16 @@ def _requests(found: dict[str, dict[str, float]]) -> Iterator[str]:
     yield ""
     yield (
         f"CPU-milliseconds of `Indexer.suggest` for one record of l1000, the median of {REQUESTS}: "
-        "with neighbours, words and names as evidence, and *explained*, with the share of each "
+        "with neighbours, words and names as evidence, in a process without and with numba (a "
+        "service that has warmed up has it), and *explained* in the latter, with the share of each "
         "signal of the reranker too."
     )
     yield ""
-    yield "| | with evidence | explained |"
-    yield "|---|---|---|"
+    yield "| | with evidence | with numba | explained |"
+    yield "|---|---|---|---|"
     for name, one in found.items():
-        yield f"| `{name}` | {1000 * one['plain']:.1f} | {1000 * one['explained']:.1f} |"
+        shown = (f"{1000 * one[way]:.1f}" for way in ("plain", "warm", "explained"))
+        yield f"| `{name}` | {' | '.join(shown)} |"
 
 
 def _memory(found: dict[str, list[dict[str, float]]]) -> Iterator[str]:
@@ -538,7 +555,7 @@ def _memory(found: dict[str, list[dict[str, float]]]) -> Iterator[str]:
         f"Megabytes of a process that has answered {REQUESTS} requests by each of "
         f"{', '.join(f'`{method}`' for method in METHODS)} on mesh47k, alone and as one of "
         f"{WORKERS} (means). Proportional: pages that processes share are divided by their number. "
-        "Anonymous: what is in no file."
+        "Anonymous: what is in no file. Warmed up as a service is, they have loaded numba too."
     )
     yield ""
     yield "| processes | resident | proportional | private | anonymous |"
