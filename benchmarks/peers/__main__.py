@@ -74,7 +74,10 @@ def main() -> None:
     work.mkdir(parents=True, exist_ok=True)
     benchmark = Benchmark(work.resolve(), sample, collections, given.threads, given.rounds)
     names = given.data or list(DATA_SETS)
-    failed = [] if given.only_report else _run_alone(benchmark, names, given.peers)
+    try:
+        failed = [] if given.only_report else _run_alone(benchmark, names, given.peers)
+    except KeyboardInterrupt:
+        sys.exit("interrupted; the same command goes on with the step that was not finished")
     shown, page = benchmark, benchmark.work / "peers.md"
     if sample is None:
         benchmark.publish(PUBLISHED)
