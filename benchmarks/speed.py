@@ -586,7 +586,7 @@ def _peers(folder: Path) -> Iterator[str]:
         "Records of l1000 through each command line, from the text to the labels, one thread, in "
         f"one run of {len(stored['rounds'])} rounds (`make bench-peers`; results/peers.md says how "
         "the peers are set up). Start: CPU-seconds of a process that labels few records; "
-        "loading is in it, and not in the rate."
+        "loading is in it, and not in the rate, apart from that of numba, which batches need."
     )
     yield ""
     yield "| | records per CPU-second | start | peak memory, MB |"
